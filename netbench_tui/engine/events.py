@@ -1,0 +1,101 @@
+"""What the engine tells its faces. Every event is frozen; tui/bridge.py turns them into messages, cli.py prints some."""
+
+from dataclasses import dataclass
+
+from netbench_tui.model.host import Clock, Role
+from netbench_tui.model.run import Interval, RunResult, TrafficTest
+from netbench_tui.model.sample import HostSample
+from netbench_tui.model.session import HostView, Target
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """The base of all events."""
+
+
+@dataclass(frozen=True, slots=True)
+class Connecting(Event):
+    """A step on the way to a host, in words: `opening ssh`, `starting the agent`."""
+
+    role: Role
+    name: str
+    step: str
+
+
+@dataclass(frozen=True, slots=True)
+class HostConnected(Event):
+    view: HostView
+
+
+@dataclass(frozen=True, slots=True)
+class PairConnected(Event):
+    """Both hosts are there and their data NICs chosen (the views hold the final choice). `warning` may be empty."""
+
+    target: Target
+    sender: HostView
+    receiver: HostView
+    warning: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class HostFailed(Event):
+    """A host could not be reached, or was lost (`was_connected`). The screens keep what they had."""
+
+    role: Role
+    name: str
+    message: str
+    hint: str
+    exit_code: int
+    was_connected: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Disconnected(Event):
+    """The pair was let go; hosts are clean."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClockMeasured(Event):
+    role: Role
+    clock: Clock
+
+
+@dataclass(frozen=True, slots=True)
+class SampleTaken(Event):
+    role: Role
+    sample: HostSample
+
+
+@dataclass(frozen=True, slots=True)
+class RunStarted(Event):
+    """`run_id` is 0 where the history could not be written. `time` is on the workbench's time line."""
+
+    run_id: int
+    preset: str
+    test: TrafficTest
+    generator: str
+    time: float
+
+
+@dataclass(frozen=True, slots=True)
+class IntervalSeen(Event):
+    """Goodput as the receiver's generator reported it; `time` is the interval's end on the time line."""
+
+    run_id: int
+    interval: Interval
+    time: float
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnded(Event):
+    run_id: int
+    preset: str
+    result: RunResult
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryTrouble(Event):
+    """The history cannot be written; runs go on and are shown, but not kept."""
+
+    message: str
+    hint: str

@@ -1,0 +1,1 @@
+"""What exists: hosts, samples, runs, presets and their units. Frozen dataclasses, standard library only."""

@@ -1,0 +1,104 @@
+"""A preset: a TOML file that describes an experiment. Text in, dataclass out; the files are found by config.py.
+
+Every key is checked; an error names file, line and key.
+"""
+
+import re
+import tomllib
+from dataclasses import dataclass, fields
+from typing import Any
+
+from netbench_tui.errors import UsageError
+from netbench_tui.model.run import TrafficTest
+
+_ABOUT_KEYS = {"title": str, "source": str}
+_SIZE = re.compile(r"(\d+)\s*([KM]?)(?:iB|B)?", re.IGNORECASE)
+_FACTOR = {"": 1, "K": 1 << 10, "M": 1 << 20}
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """A named experiment: for now one traffic test. `source` says where the method was published."""
+
+    name: str
+    title: str
+    source: str
+    test: TrafficTest
+
+
+def parse_size(text: str | int) -> int:
+    """`128K`, `64 KiB`, `1448`: bytes. K and M are powers of 1024, as in iperf3. ValueError if it is no size."""
+    if isinstance(text, int) and not isinstance(text, bool):
+        return text
+    found = _SIZE.fullmatch(str(text).strip())
+    if not found:
+        raise ValueError(f"{text!r} is not a size such as 1448 or 128K")
+    return int(found[1]) * _FACTOR[found[2].upper()]
+
+
+def parse_preset(name: str, text: str, file: str) -> Preset:
+    """Reads a preset file's text. UsageError names `file`, the line and the key."""
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"{file}: this is not valid TOML: {error}") from None
+    for table in data:
+        if table not in ("preset", "traffic"):
+            raise _complaint(file, text, table, "is not a table of a preset (preset, traffic)")
+        if not isinstance(data[table], dict):
+            raise _complaint(file, text, table, "must be a table")
+    about = data.get("preset", {})
+    _check_about(about, file, text)
+    return Preset(name, about.get("title", name), about.get("source", ""), _test(data.get("traffic", {}), file, text))
+
+
+def _check_about(about: dict[str, Any], file: str, text: str) -> None:
+    for key, value in about.items():
+        if key not in _ABOUT_KEYS:
+            raise _complaint(file, text, key, f"is not a key of [preset] ({', '.join(_ABOUT_KEYS)})")
+        if not isinstance(value, _ABOUT_KEYS[key]):
+            raise _complaint(file, text, key, "must be text")
+
+
+def _test(traffic: dict[str, Any], file: str, text: str) -> TrafficTest:
+    known = {f.name: f.type for f in fields(TrafficTest)}
+    values: dict[str, Any] = {}
+    for key, value in traffic.items():
+        if key not in known:
+            raise _complaint(file, text, key, f"is not a key of [traffic] ({', '.join(known)})")
+        try:
+            values[key] = _value(key, value, known[key])
+            TrafficTest(**values)
+        except (ValueError, TypeError) as error:
+            raise _complaint(file, text, key, str(error).removeprefix(f"{key}: ")) from None
+    return TrafficTest(**values)
+
+
+def _value(key: str, value: Any, kind: Any) -> Any:
+    if key == "message_bytes":
+        return parse_size(value)
+    if key.endswith("_cpus"):
+        return parse_cpu_list(value)
+    wanted = (int, float) if kind is float else (kind,)
+    if isinstance(value, bool) or not isinstance(value, wanted):
+        raise ValueError(f"{value!r} must be {'a number' if kind in (int, float) else 'text'}")
+    return float(value) if kind is float else value
+
+
+def parse_cpu_list(text: Any) -> tuple[int, ...]:
+    """`0-3,8` as the kernel writes it: (0, 1, 2, 3, 8). Empty text is the empty list; ValueError otherwise."""
+    if not isinstance(text, str):
+        raise ValueError(f"{text!r} is not a CPU list such as 0-3,8")
+    cpus: list[int] = []
+    for part in filter(None, text.replace(" ", "").split(",")):
+        found = re.fullmatch(r"(\d+)(?:-(\d+))?", part)
+        if not found or int(found[2] or found[1]) - int(found[1]) not in range(0, 65536):
+            raise ValueError(f"{text!r} is not a CPU list such as 0-3,8")
+        cpus += range(int(found[1]), int(found[2] or found[1]) + 1)
+    return tuple(dict.fromkeys(cpus))
+
+
+def _complaint(file: str, text: str, key: str, what: str) -> UsageError:
+    pattern = re.compile(rf'^\s*(\[\s*)?["\']?{re.escape(key)}["\']?\s*(\]|=|\.)')
+    line = next((n for n, row in enumerate(text.splitlines(), 1) if pattern.match(row)), 1)
+    return UsageError(f"{file}:{line}: {key} {what}")
