@@ -1,0 +1,1 @@
+"""What happens over time: connecting, sampling, running. Own thread, own event loop; speaks typed events."""

@@ -1,4 +1,4 @@
-"""What the engine tells its faces. Every event is frozen; tui/bridge.py turns them into messages, cli.py prints some."""
+"""What the engine tells its faces. All are frozen. tui/bridge.py turns them into messages, cli.py prints some."""
 
 from dataclasses import dataclass
 

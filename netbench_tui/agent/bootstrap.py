@@ -1,0 +1,45 @@
+"""Runs first on the host: turns the received {module: source} into the importable package `netbench_agent`.
+
+hosts/payload.py starts `python3 -I -S -c STAGE0 SIZE`, which reads SIZE bytes of compressed JSON from standard input
+into the name `payload` and executes this module's source. Tracebacks show our lines, since linecache is fed.
+"""
+
+import importlib.abc
+import importlib.util
+import linecache
+import sys
+
+PACKAGE = "netbench_agent"
+
+
+class MemoryImporter(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Finds and loads modules of PACKAGE from a dict of sources."""
+
+    def __init__(self, sources):
+        self.sources = sources
+
+    def find_spec(self, name, path=None, target=None):
+        if name == PACKAGE:
+            return importlib.util.spec_from_loader(name, self, is_package=True)
+        if name.startswith(PACKAGE + ".") and name[len(PACKAGE) + 1 :] in self.sources:
+            return importlib.util.spec_from_loader(name, self)
+        return None
+
+    def create_module(self, spec):
+        return None
+
+    def exec_module(self, module):
+        name = module.__name__[len(PACKAGE) + 1 :] or "__init__"
+        source = self.sources.get(name, "")
+        path = "<%s/%s.py>" % (PACKAGE, name)
+        linecache.cache[path] = (len(source), None, source.splitlines(True), path)
+        exec(compile(source, path, "exec"), module.__dict__)  # noqa: S102 - our own text, sent by the workbench
+
+
+def start(sources):
+    sys.meta_path.insert(0, MemoryImporter(sources))
+    importlib.import_module(PACKAGE + ".main").main()
+
+
+if "payload" in globals():
+    start(globals()["payload"])

@@ -1,0 +1,171 @@
+"""Talks to one agent over one channel: requests with answers, ticks and process events. Used by connection.py.
+
+Everything that comes from the host is checked here; a host that breaks the protocol is an AgentDied, never a crash.
+"""
+
+import asyncio
+import itertools
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from netbench_tui.errors import AgentDied, HostRefused, WorkbenchError
+from netbench_tui.hosts.payload import PROTOCOL, payload
+from netbench_tui.hosts.transport import Channel
+from netbench_tui.model.units import plain
+
+# A login that prints a long banner, or a slow emulated host, still comes in this time.
+HELLO_SECONDS = 20.0
+# Any request is answered in milliseconds; this long without one means that the host hangs.
+ANSWER_SECONDS = 15.0
+# What a login shell may print before the agent speaks.
+BANNER_BYTES = 1 << 16
+# A line of 512 CPUs and 2,000 IRQs is some 50 KB; one of this size is no tick.
+LONGEST_LINE = 1 << 24
+
+Message = Mapping[str, Any]
+
+
+class AgentClient:
+    """`on_tick(message)` for each tick; `on_lost(error)` once, when the channel ended without being closed by us."""
+
+    def __init__(
+        self, name: str, channel: Channel, on_tick: Callable[[Message], None], on_lost: Callable[[WorkbenchError], None]
+    ) -> None:
+        self.name, self.channel, self.on_tick, self.on_lost = name, channel, on_tick, on_lost
+        self.hello: Message = {}
+        self._numbers = itertools.count(1)
+        self._waiting: dict[int, asyncio.Future[Message]] = {}
+        self._processes: dict[str, Callable[[Message], None]] = {}
+        self._buffer = bytearray()
+        self._task: asyncio.Task[None] | None = None
+        self._closing = False
+
+    async def start(self) -> Message:
+        """Sends the agent and waits for its hello. Raises AgentDied with the host's last words."""
+        self.channel.write(payload())
+        try:
+            async with asyncio.timeout(HELLO_SECONDS):
+                self.hello = await self._first_hello()
+        except TimeoutError:
+            raise AgentDied(
+                f"{self.name}: the agent did not start within {HELLO_SECONDS:.0f} s{self._last_words()}",
+                "log in by hand and see whether python3 starts there",
+            ) from None
+        if self.hello.get("protocol") != PROTOCOL:
+            raise AgentDied(f"{self.name}: the agent speaks protocol {self.hello.get('protocol')!r}, not {PROTOCOL}")
+        self._task = asyncio.create_task(self._listen())
+        return self.hello
+
+    async def _first_hello(self) -> Message:
+        skipped = 0
+        while data := await self.channel.read():
+            self._buffer += data
+            for line in self._lines():
+                message = _decode(line)
+                if message is not None and message.get("ev") == "hello":
+                    return message
+                skipped += len(line)
+                if skipped > BANNER_BYTES:
+                    raise AgentDied(f"{self.name}: the login prints without end", "quiet its shell's start-up files")
+        await self.channel.wait(2)
+        raise AgentDied(f"{self.name}: the agent ended before it spoke{self._last_words()}")
+
+    def _last_words(self) -> str:
+        lines = [plain(line) for line in self.channel.complaint().splitlines() if line.strip()]
+        return f": {lines[-1]}" if lines else ""
+
+    def _lines(self) -> list[bytes]:
+        *lines, rest = self._buffer.split(b"\n")
+        self._buffer = bytearray(rest)
+        return [bytes(line) for line in lines]
+
+    async def _listen(self) -> None:
+        error: WorkbenchError | None = None
+        try:
+            while data := await self.channel.read():
+                self._buffer += data
+                for line in self._lines():
+                    self._dispatch(line)
+                if len(self._buffer) > LONGEST_LINE:
+                    raise AgentDied(f"{self.name}: the agent sends a line without end")
+        except WorkbenchError as broken:
+            error = broken
+        if self._closing:
+            self._fail_waiting(AgentDied(f"{self.name}: the connection was closed"))
+            return
+        status = await self.channel.wait(1)
+        ended = f" with status {status}" if status is not None else ""
+        error = error or AgentDied(
+            f"{self.name}: the agent ended{ended}{self._last_words()}", "connect again; what it started was ended"
+        )
+        self._fail_waiting(error)
+        self.on_lost(error)
+
+    def _fail_waiting(self, error: WorkbenchError) -> None:
+        for future in self._waiting.values():
+            if not future.done():
+                future.set_exception(error)
+                future.exception()  # its asker may be gone already: no complaint about an unread error
+        self._waiting.clear()
+        for handler in list(self._processes.values()):
+            handler({"ev": "gone", "text": error.message})
+        self._processes.clear()
+
+    def _dispatch(self, line: bytes) -> None:
+        message = _decode(line)
+        if message is None:
+            raise AgentDied(
+                f"{self.name}: the agent sent what is not JSON: {plain(line[:80].decode(errors='replace'))}"
+            )
+        event = message.get("ev")
+        if event == "tick":
+            self.on_tick(message)
+        elif event in ("out", "exit"):
+            key = str(message.get("key"))
+            handler = self._processes.pop(key, None) if event == "exit" else self._processes.get(key)
+            if handler:
+                handler(message)
+        elif "re" in message:
+            future = self._waiting.pop(message["re"], None) if isinstance(message["re"], int) else None
+            if future and not future.done():
+                future.set_result(message)
+
+    async def request(self, operation: str, seconds: float = ANSWER_SECONDS, **arguments: Any) -> Any:
+        """The `ok` value of the answer. Raises HostRefused (the host's own error), AgentDied or HostLost."""
+        if self._task is None or self._task.done():
+            raise AgentDied(f"{self.name}: the agent is not running", "connect again")
+        number = next(self._numbers)
+        future = self._waiting[number] = asyncio.get_running_loop().create_future()
+        self.channel.write(json.dumps({"id": number, "op": operation, **arguments}).encode() + b"\n")
+        try:
+            async with asyncio.timeout(seconds):
+                answer = await future
+        except TimeoutError:
+            raise AgentDied(f"{self.name}: no answer to {operation} within {seconds:.0f} s", "connect again") from None
+        finally:
+            self._waiting.pop(number, None)
+        if "error" in answer:
+            code, text = str(answer["error"].get("code")), plain(str(answer["error"].get("text")))
+            raise HostRefused(f"{self.name}: {text}", code=code)
+        return answer.get("ok")
+
+    def listen_to(self, key: str, handler: Callable[[Message], None]) -> None:
+        """Calls `handler` with the `out` and `exit` events of process `key`, and with `gone` if the agent is lost."""
+        self._processes[key] = handler
+
+    async def close(self) -> None:
+        """Ends the agent and with it all that it started on the host."""
+        self._closing = True
+        await self.channel.close()
+        if self._task:
+            await asyncio.wait([self._task], timeout=2)
+            self._task.cancel()
+
+
+def _decode(line: bytes) -> Message | None:
+    try:
+        message = json.loads(line)
+    except ValueError:
+        return None
+    return message if isinstance(message, dict) else None

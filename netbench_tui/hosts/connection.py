@@ -1,0 +1,178 @@
+"""A connected host: its transport, its agent, its facts and its clock. The engine's only handle on a host."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Any
+
+from netbench_tui.errors import AgentDied, HostRefused, NoPythonOnHost, WorkbenchError
+from netbench_tui.hosts.client import AgentClient, Message
+from netbench_tui.hosts.payload import agent_argv
+from netbench_tui.hosts.process import RemoteProcess
+from netbench_tui.hosts.samples import read_tick
+from netbench_tui.hosts.transport import Channel, Transport
+from netbench_tui.model.codec import from_plain
+from netbench_tui.model.host import Clock, HostFacts, Privilege, Role
+from netbench_tui.model.sample import HostSample
+
+# The best of some round trips bounds the clock's error by half its length; more than this gains nothing.
+CLOCK_PINGS = 8
+NO_PYTHON = "install it there: Debian, Ubuntu, SUSE, Alpine: python3; RHEL: python3 or platform-python"
+# 127: the shell found no such command; 126: it may not be executed.
+NOT_FOUND_STATUS = (126, 127)
+
+
+class HostConnection:
+    """Made by `connect`. `on_sample(role, sample)` and `on_lost(role, error)` are called in the engine's loop."""
+
+    def __init__(
+        self,
+        role: Role,
+        transport: Transport,
+        on_sample: Callable[[Role, HostSample], None],
+        on_lost: Callable[[Role, WorkbenchError], None],
+    ) -> None:
+        self.role, self.transport = role, transport
+        self.clock = Clock(0.0, 0.0, 0.0)
+        self.facts = HostFacts(transport.name)
+        self.privilege = Privilege.NONE
+        self.ssh_connection = ""
+        self._on_sample, self._on_lost = on_sample, on_lost
+        self._client: AgentClient | None = None
+
+    @property
+    def name(self) -> str:
+        return self.transport.name
+
+    @property
+    def client(self) -> AgentClient:
+        if self._client is None:
+            raise AgentDied(f"{self.name}: not connected", "connect first")
+        return self._client
+
+    async def connect(self, on_step: Callable[[str], None]) -> None:
+        """Starts the agent with the most rights that need no password, inspects the host, measures its clock."""
+        on_step("starting the agent")
+        self._client = await self._any_python()
+        self.ssh_connection = str(self._client.hello.get("ssh", ""))
+        self.privilege = Privilege.ROOT if self._client.hello.get("uid") == 0 else Privilege.NONE
+        if self.privilege is Privilege.NONE:
+            on_step("asking sudo")
+            await self._escalate()
+        on_step("inspecting")
+        await self.inspect()
+        await self.measure_clock()
+
+    async def _any_python(self) -> AgentClient:
+        for python in self.transport.pythons:
+            try:
+                client = await self._start(agent_argv(python))
+            except NoPythonOnHost:
+                continue
+            self._python = python
+            return client
+        raise NoPythonOnHost(f"{self.name}: no Python 3.6 or later ({', '.join(self.transport.pythons)})", NO_PYTHON)
+
+    async def _start(self, argv: list[str]) -> AgentClient:
+        channel: Channel | None = None
+        try:
+            channel = await self.transport.open(argv)
+            client = AgentClient(self.name, channel, self._tick, self._lost)
+            await client.start()
+            return client
+        except FileNotFoundError as error:
+            raise NoPythonOnHost(f"{self.name}: {error.filename} does not exist", NO_PYTHON) from None
+        except WorkbenchError:
+            status = await channel.wait(1) if channel else None
+            if channel:
+                await channel.close()
+            if breakage := self.transport.breakage():
+                raise breakage from None
+            if status in NOT_FOUND_STATUS:
+                raise NoPythonOnHost(f"{self.name}: {argv[0]} does not run there", NO_PYTHON) from None
+            raise
+
+    async def _escalate(self) -> None:
+        """Tries the very command that we need: a restricted sudoers may forbid `true` and allow python3."""
+        try:
+            client = await self._start(["sudo", "-n", "--", *agent_argv(self._python)])
+        except WorkbenchError:
+            return
+        if client.hello.get("uid") == 0:
+            client, self._client = self.client, client
+            self.privilege = Privilege.SUDO
+        await client.close()
+
+    async def inspect(self) -> HostFacts:
+        """Reads all facts anew."""
+        try:
+            self.facts = from_plain(HostFacts, await self.client.request("inspect"), self.name)
+        except ValueError as error:
+            raise AgentDied(f"the inspection cannot be read: {error}") from None
+        return self.facts
+
+    async def measure_clock(self) -> Clock:
+        """The offset from the round trip that took least: offset = host - middle, error = half the round trip."""
+        best: Clock | None = None
+        for _ in range(CLOCK_PINGS):
+            before = time.monotonic()
+            host = float((await self.client.request("ping"))["t"])
+            after = time.monotonic()
+            if best is None or after - before < best.round_trip:
+                best = Clock(host - (before + after) / 2, (after - before) / 2, after - before)
+        assert best
+        self.clock = best
+        return best
+
+    def workbench_time(self, host_time: float) -> float:
+        """The host's monotonic time on our time line."""
+        return host_time - self.clock.offset
+
+    async def sample(self, hertz: float) -> None:
+        """Ticks from now on; 0 ends them."""
+        await self.client.request("sample", hz=hertz)
+
+    async def free_port(self, address: str) -> int:
+        return int((await self.client.request("port", address=address))["port"])
+
+    async def wait_listening(self, port: int, key: str, seconds: float) -> None:
+        """Raises HostRefused: ESRCH if the process ended, ETIMEDOUT if nobody listens in time."""
+        await self.client.request("listening", seconds + 5, port=port, key=key, patience=seconds)
+
+    async def spawn(
+        self,
+        key: str,
+        tool: str,
+        argv: tuple[str, ...],
+        builtin: dict[str, Any] | None = None,
+        cpus: tuple[int, ...] = (),
+        on_output: Callable[[str, float], None] | None = None,
+    ) -> RemoteProcess:
+        """Starts a generator. Raises HostRefused with the host's own words where it cannot be started."""
+        process = RemoteProcess(self.client, key, self.role, tool, argv, on_output)
+        request: dict[str, Any] = {"stream": builtin} if builtin is not None else {"argv": list(argv)}
+        try:
+            await process.start(request, cpus)
+        except HostRefused as error:
+            raise HostRefused(f"{error.message}: {tool} cannot be started", error.hint, error.code) from None
+        return process
+
+    def _tick(self, message: Message) -> None:
+        try:
+            sample = read_tick(message, self.clock)
+        except (ValueError, TypeError, KeyError) as error:
+            raise AgentDied(f"{self.name}: the agent sent a tick that cannot be read: {error}") from None
+        self._on_sample(self.role, sample)
+
+    def _lost(self, error: WorkbenchError) -> None:
+        self._on_lost(self.role, self.transport.breakage() or error)
+
+    async def close(self) -> None:
+        """Ends the agent and the connection; never raises, since it runs on the way out."""
+        try:
+            async with asyncio.timeout(6):
+                if self._client:
+                    await self._client.close()
+                await self.transport.close()
+        except (TimeoutError, OSError, WorkbenchError):
+            return
