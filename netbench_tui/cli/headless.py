@@ -1,0 +1,106 @@
+"""`run`: a preset without a screen. Progress goes to standard error, the table or the JSON to standard output."""
+
+import argparse
+import signal
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from netbench_tui.config import load_preset
+from netbench_tui.engine import events
+from netbench_tui.engine.engine import Engine
+from netbench_tui.errors import RunFailed, UsageError
+from netbench_tui.model.host import Role
+from netbench_tui.model.preset import Preset
+from netbench_tui.model.run import RunResult, RunState, TrafficTest
+from netbench_tui.model.session import HostView, RunSummary, Target
+from netbench_tui.model.units import plain
+
+OVERRIDES = ("streams", "seconds", "message_bytes", "ip_version", "generator")
+
+
+class Progress:
+    """Collects what the engine tells, and says it on standard error if a person is there to read it."""
+
+    def __init__(self, talk: bool) -> None:
+        self.talk = talk
+        self.run_id = 0
+        self.views: dict[Role, HostView] = {}
+
+    def deliver(self, event: events.Event) -> None:
+        if isinstance(event, events.PairConnected):
+            self.views = {Role.SENDER: event.sender, Role.RECEIVER: event.receiver}
+            if event.warning:
+                print(f"! {event.warning}", file=sys.stderr)
+        elif isinstance(event, events.HistoryTrouble):
+            print(f"! {event.message}\n  {event.hint}", file=sys.stderr)
+        elif isinstance(event, events.RunStarted):
+            self.run_id = event.run_id
+            self._say(f"running {event.preset} with {event.generator} for {event.test.seconds:g} s")
+        elif isinstance(event, events.Connecting):
+            self._say(f"{event.name}: {event.step}")
+        elif isinstance(event, events.HostFailed) and not event.was_connected:
+            self._say(f"{event.message}")
+
+    def _say(self, text: str) -> None:
+        if self.talk:
+            print(plain(text), file=sys.stderr)
+
+
+def run_preset(name: str, target: Target, arguments: argparse.Namespace, history: Path) -> int:
+    """0 if the run gave figures, else the exit code of RunFailed; what cannot begin is raised."""
+    preset = load_preset(name)
+    test = _overridden(preset.test, arguments)
+    progress = Progress(sys.stderr.isatty())
+    engine = Engine(history, arguments.ssh_config)
+    engine.subscribe(progress.deliver)
+    engine.start()
+    try:
+        engine.connect(target).result()
+        started = time.time()
+        result = engine.run(preset.name, test).result()
+        ended = time.time()
+    finally:
+        # A second Ctrl-C must not leave a host half restored.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        engine.close()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    summary = _summary(progress, preset, result, (started, ended))
+    _print(summary, result, progress.views, getattr(arguments, "json", False))
+    return 0 if result.state is RunState.FINISHED else RunFailed.exit_code
+
+
+def _overridden(test: TrafficTest, arguments: argparse.Namespace) -> TrafficTest:
+    given = {key: getattr(arguments, key, None) for key in OVERRIDES}
+    try:
+        return replace(test, **{key: value for key, value in given.items() if value is not None})
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+
+
+def _summary(progress: Progress, preset: Preset, result: RunResult, times: tuple[float, float]) -> RunSummary:
+    return RunSummary(
+        id=progress.run_id,
+        session=0,
+        started=times[0],
+        ended=times[1],
+        state=result.state,
+        preset=preset.name,
+        sender=progress.views[Role.SENDER].name,
+        receiver=progress.views[Role.RECEIVER].name,
+        generator=result.generator,
+        test=result.test,
+        result=result,
+    )
+
+
+def _print(summary: RunSummary, result: RunResult, views: dict[Role, HostView], as_json: bool) -> None:
+    if as_json:
+        from netbench_tui.export.documents import run_document, to_text
+
+        sys.stdout.write(to_text(run_document(summary, result, views)))
+    else:
+        from netbench_tui.export.tables import run_table
+
+        sys.stdout.write(run_table(summary, result, views))

@@ -1,0 +1,20 @@
+"""Opens the workbench on a terminal: an engine in its thread, the screens in this one."""
+
+import argparse
+import signal
+from pathlib import Path
+
+from netbench_tui.engine.engine import Engine
+from netbench_tui.model.session import Target
+from netbench_tui.tui.app import run_app
+
+
+def open_workbench(target: Target | None, arguments: argparse.Namespace, history: Path) -> int:
+    """Returns when the user quits, with the hosts let go."""
+    engine = Engine(history, arguments.ssh_config)
+    engine.start()
+    try:
+        return run_app(engine, target, arguments.theme)
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        engine.close()
