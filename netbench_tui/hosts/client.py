@@ -14,8 +14,8 @@ from netbench_tui.hosts.payload import PROTOCOL, payload
 from netbench_tui.hosts.transport import Channel
 from netbench_tui.model.units import plain
 
-# A login that prints a long banner, or a slow emulated host, still comes in this time.
-HELLO_SECONDS = 20.0
+# A login shell with a version manager takes half a minute on an emulated host; a dead link is noticed by keepalive first.
+HELLO_SECONDS = 60.0
 # Any request is answered in milliseconds; this long without one means that the host hangs.
 ANSWER_SECONDS = 15.0
 # What a login shell may print before the agent speaks.

@@ -6,6 +6,9 @@ from dataclasses import dataclass, field
 
 from netbench_tui.model.host import Role
 
+# A run's first 0.3 s are not measured: slow start makes them some 5 % slower, and iperf3's own -O cannot express it.
+WARM_UP_SECONDS = 0.3
+
 
 class RunState(enum.StrEnum):
     """`running` in the history of a workbench that is gone reads as `interrupted`."""
@@ -72,6 +75,8 @@ class TrafficReport:
     version: str = ""
     error: str = ""
     own: Mapping[str, float] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    """What a reader of the figures should know: a length rounded up, several documents in one output."""
 
 
 @dataclass(frozen=True, slots=True)

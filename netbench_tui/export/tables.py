@@ -1,0 +1,177 @@
+"""Runs as plain text tables for a terminal or a pipe, without colour. Used by the verbs `run`, `show`, `history`.
+
+Numbers have one form per quantity (model/units.py). Every figure has its unit in its row, so a line that was cut out
+with grep still says what it is. Text that came from a host is made safe for the terminal.
+"""
+
+import time
+from collections.abc import Mapping, Sequence
+
+from rich.cells import cell_len
+
+from netbench_tui.model import units
+from netbench_tui.model.host import Role
+from netbench_tui.model.run import Metric, RunResult, TrafficTest
+from netbench_tui.model.session import HostView, RunSummary
+
+SIGN = {Role.SENDER: "▲", Role.RECEIVER: "▼"}
+# The order of a table's rows; metrics that are not listed follow in the order they came.
+_ORDER = (
+    "throughput",
+    "wire_throughput",
+    "efficiency",
+    "service_demand",
+    "busy_cores",
+    "peak_cpu",
+    "softirq",
+    "steal",
+    "retransmits",
+    "retransmits_per_second",
+    "nic_packets_per_second",
+    "nic_drops",
+    "softnet_dropped",
+    "softnet_squeezed",
+)
+# Said by peak_cpu's own row.
+_FOLDED = frozenset({"peak_cpu_number", "peak_cpu_user", "peak_cpu_system", "peak_cpu_softirq"})
+# Room for what both hosts' busiest CPUs did: two notes of peak_cpu.
+_LONGEST_NOTE = 90
+
+
+def metric_text(metric: Metric) -> tuple[str, str]:
+    """A metric's number and unit as tables print them, e.g. (`94.15`, `Gbit/s`)."""
+    value, unit = metric.value, metric.unit
+    if unit == "bit/s":
+        return units.gbits(value), "Gbit/s"
+    if unit == "bit/s per core":
+        return units.gbits(value), "Gbit/s/core"
+    if unit == "µs/KiB":
+        return units.fixed(value, 3), unit
+    if unit == "%":
+        return units.percent(value), unit
+    if unit in ("cores", "s", "Gbit/s", "Gbit/s/core"):
+        return units.fixed(value), unit
+    is_small_fraction = value is not None and abs(value) < 100 and not float(value).is_integer()
+    return (units.fixed(value) if is_small_fraction else units.count(value)), unit
+
+
+def traffic_text(test: TrafficTest) -> str:
+    """`TCP over IPv4, 4 streams, 128 KiB, 5 s`, and the pinning where there is one."""
+    streams = "1 stream" if test.streams == 1 else f"{test.streams} streams"
+    parts = [f"{test.protocol.upper()} over IPv{test.ip_version}", streams, units.size(test.message_bytes)]
+    parts.append(f"{test.seconds:g} s")
+    for role, cpus in ((Role.SENDER, test.sender_cpus), (Role.RECEIVER, test.receiver_cpus)):
+        if cpus:
+            parts.append(f"{SIGN[role]} on CPU {units.cpu_list(cpus)}")
+    return ", ".join(parts)
+
+
+def run_table(summary: RunSummary, result: RunResult, hosts: Mapping[Role, HostView] | None = None) -> str:
+    """One run: what ran between whom, its figures with one column per host, or why there are none.
+
+    `summary.id` 0 means that the run is not in the history.
+    """
+    lines = [*_head(summary, result, hosts or {}), ""]
+    if result.reason:
+        lines += [f"{result.state.value}: {_safe(result.reason)}", *([_safe(result.hint)] if result.hint else []), ""]
+    if result.metrics:
+        lines += [*_metric_rows(result.metrics, summary), ""]
+    lines += [f"{event_time}  {text}" for event_time, text in _events(result)]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _head(summary: RunSummary, result: RunResult, hosts: Mapping[Role, HostView]) -> list[str]:
+    number = f"run {summary.id}" if summary.id else "run (not kept)"
+    preset = _safe(summary.preset) or "no preset"
+    lines = [
+        f"{number}  {preset}  {result.state.value}  {_moment(summary.started)}",
+        f"▲ {_host(summary.sender, hosts.get(Role.SENDER))} → ▼ {_host(summary.receiver, hosts.get(Role.RECEIVER))}",
+        f"{traffic_text(result.test)}, by {_safe(result.generator)}",
+    ]
+    if result.report.version:
+        lines[-1] += f" ({_safe(result.report.version)})"
+    if result.window:
+        lines.append(f"measured window {result.window.seconds:.2f} s")
+    lines += [f"· {_safe(note)}" for note in result.report.notes]
+    if result.lost_samples:
+        lines.append(f"! {result.lost_samples} samples were lost")
+    if any(view.shares_cpus for view in hosts.values()):
+        lines.append("· CPU figures are shared by both hosts: they are one machine")
+    if summary.note:
+        lines.append(f"· {_safe(summary.note)}")
+    return lines
+
+
+def _host(name: str, view: HostView | None) -> str:
+    """The name, with its data NIC where that is known: `alpha eth1`."""
+    return " ".join(filter(None, (_safe(name), _safe(view.data_nic) if view else "")))
+
+
+def _metric_rows(metrics: Sequence[Metric], summary: RunSummary) -> list[str]:
+    """Aligned rows: name, sender, receiver, pair, unit, remark."""
+    table = [["", f"▲ {_safe(summary.sender)}", f"▼ {_safe(summary.receiver)}", "pair", "", ""]]
+    for name in _ordered(metrics):
+        of_name = {metric.role: metric for metric in metrics if metric.name == name}
+        texts = {role: metric_text(metric) for role, metric in of_name.items()}
+        numbers = [texts[role][0] if role in texts else "" for role in (Role.SENDER, Role.RECEIVER, None)]
+        unit = next(iter(texts.values()))[1]
+        table.append([_safe(name.replace("_", " ")), *numbers, _safe(unit), _remark(of_name)])
+    return _aligned(table, right=(1, 2, 3))
+
+
+def _ordered(metrics: Sequence[Metric]) -> list[str]:
+    present = [name for name in dict.fromkeys(metric.name for metric in metrics) if name not in _FOLDED]
+    return sorted(present, key=lambda name: _ORDER.index(name) if name in _ORDER else len(_ORDER))
+
+
+def _remark(of_name: Mapping[Role | None, Metric]) -> str:
+    """The notes of a row; one that both hosts share is said once, without a sign."""
+    notes = {role: _safe(metric.note) for role, metric in of_name.items() if metric.note}
+    if len(set(notes.values())) == 1 and len(notes) == len(of_name):
+        text = next(iter(notes.values()))
+    else:
+        text = "   ".join(f"{SIGN[role]} {note}" if role else note for role, note in notes.items())
+    return text if len(text) <= _LONGEST_NOTE else text[: _LONGEST_NOTE - 1] + "…"
+
+
+def _events(result: RunResult) -> list[tuple[str, str]]:
+    start = result.origin if result.origin is not None else 0.0
+    rows = []
+    for event in result.events:
+        sign = f"{SIGN[event.role]} " if event.role else ""
+        rows.append((f"┊ {event.time - start:7.2f} s", sign + _safe(event.text)))
+    return rows
+
+
+def history_table(runs: Sequence[RunSummary]) -> str:
+    """One line per run, in the given order; says so if there is none."""
+    if not runs:
+        return "no runs in the history\n"
+    table = [["run", "started", "state", "preset", "▲ sender", "▼ receiver", "generator", "Gbit/s", "note"]]
+    for run in runs:
+        throughput = units.gbits(run.result.metric("throughput"))
+        names = [_safe(text) for text in (run.preset, run.sender, run.receiver, run.generator)]
+        row = [str(run.id), _moment(run.started), run.state.value, *names, throughput, _safe(run.note)]
+        table.append([cell if len(cell) <= _LONGEST_NOTE else cell[: _LONGEST_NOTE - 1] + "…" for cell in row])
+    return "\n".join(_aligned(table, right=(0, 7))) + "\n"
+
+
+def _aligned(table: Sequence[Sequence[str]], right: Sequence[int]) -> list[str]:
+    widths = [max(cell_len(row[column]) for row in table) for column in range(len(table[0]))]
+    lines = []
+    for row in table:
+        cells = []
+        for column, cell in enumerate(row):
+            fill = " " * (widths[column] - cell_len(cell))
+            cells.append(fill + cell if column in right else cell + fill)
+        lines.append("  ".join(cells).rstrip())
+    return lines
+
+
+def _moment(unix: float) -> str:
+    """Local time, as the person at the keyboard remembers it."""
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(unix))
+
+
+def _safe(text: str) -> str:
+    return units.plain(text)
