@@ -1,7 +1,9 @@
 # The two commands are `make run` and `make test`; everything else is for developers. Needs python3 >= 3.11.
 # All of it happens in .venv; nothing outside this folder is written, but for the Debian packages that tests need.
 
-PYTHON ?= $(shell command -v python3.14 || command -v python3.13 || command -v python3.12 || command -v python3.11 || echo python3)
+# The first that runs and is new enough; a version manager may offer names that do not run.
+PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11; do \
+	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done || echo python3)
 VENV := .venv
 BIN := $(VENV)/bin
 TEST_PACKAGES := openssh-server iperf3 ethtool tmux

@@ -1,0 +1,1 @@
+"""Pure functions from what was measured to what it means: no I/O, standard library only."""

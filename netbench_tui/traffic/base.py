@@ -5,10 +5,9 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from netbench_tui.model.host import HostFacts
+from netbench_tui.model.run import WARM_UP_SECONDS as WARM_UP_SECONDS
 from netbench_tui.model.run import Interval, ProcessOutput, TrafficReport, TrafficTest
 
-# The run's first 0.3 s are not measured (slow start, and iperf3's own -O cannot express it): research, DESIGN 6.
-WARM_UP_SECONDS = 0.3
 # Generators report every 0.1 s, so that the window can be cut at 0.3 s exactly.
 INTERVAL_SECONDS = 0.1
 
@@ -56,7 +55,7 @@ class Generator(Protocol):
 
     def sender(self, test: TrafficTest, path: Path, facts: HostFacts) -> ProcessSpec: ...
 
-    def live(self) -> LiveReader: ...
+    def live(self, test: TrafficTest) -> LiveReader: ...
 
     def read(self, test: TrafficTest, receiver: ProcessOutput, sender: ProcessOutput) -> TrafficReport:
         """The finished processes' output. Never raises: what cannot be read becomes the report's `error`."""
