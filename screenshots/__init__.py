@@ -1,0 +1,1 @@
+"""Pictures of the real program for the README; `make screenshots` makes them again."""

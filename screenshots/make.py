@@ -1,0 +1,86 @@
+"""Makes every picture in this folder from the real program on the built-in lab: `python -m screenshots.make`.
+
+Needs tmux. The history is a throw-away one; the lab is removed when the program ends.
+"""
+
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from screenshots.picture import svg
+from screenshots.terminal import Terminal
+
+HERE = Path(__file__).parent
+DARK, LIGHT = "#12151a", "#fbfaf7"
+
+
+@dataclass(frozen=True)
+class Shot:
+    """One picture: the program's words, the terminal's size, and the keys that lead to the screen."""
+
+    name: str
+    words: tuple[str, ...]
+    steps: Callable[[Terminal], None]
+    columns: int = 120
+    rows: int = 40
+    background: str = DARK
+
+
+def _hosts(terminal: Terminal) -> None:
+    terminal.wait_for("theoretical goodput")
+
+
+def _run(terminal: Terminal) -> None:
+    _hosts(terminal)
+    terminal.press("5", "r")
+    terminal.wait_for("finished")
+
+
+def _history(terminal: Terminal) -> None:
+    _run(terminal)
+    terminal.press("6")
+    terminal.wait_for("quick-tcp")
+
+
+def _connect(terminal: Terminal) -> None:
+    terminal.wait_for("Sender")
+
+
+LAB = ("lab",)
+SHOTS = (
+    Shot("connect", (), _connect),
+    Shot("hosts", LAB, _hosts),
+    Shot("run", LAB, _run),
+    Shot("run-light", ("--theme", "light", *LAB), _run, background=LIGHT),
+    Shot("run-80x24", LAB, _run, 80, 24),
+    Shot("history", LAB, _history),
+)
+
+
+def take(shot: Shot) -> Path:
+    """Runs the program once and writes one SVG."""
+    with tempfile.TemporaryDirectory(prefix="netbench-screenshots-") as folder:
+        command = [sys.executable, "-m", "netbench_tui", "--history", f"{folder}/history.db", *shot.words]
+        terminal = Terminal(Path(folder).name, folder, shot.columns, shot.rows, command)
+        try:
+            shot.steps(terminal)
+            picture = svg(terminal.cells(), shot.background)
+            terminal.press("q")
+            terminal.wait_for("Pane is dead")
+        finally:
+            terminal.close()
+    file = HERE / f"{shot.name}.svg"
+    file.write_text(picture)
+    return file
+
+
+def main(names: list[str]) -> None:
+    for shot in SHOTS:
+        if not names or shot.name in names:
+            print(take(shot).relative_to(HERE.parent))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
