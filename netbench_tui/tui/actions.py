@@ -1,0 +1,85 @@
+"""The one registry of what a key does. Bindings, the footer, help and the command palette are all read from it."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from textual.binding import Binding
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """`scope` is where it works; `name` the Textual action without `action_`; `label` is for the footer, `help` a full
+    sentence for help and palette. `shown` is the key as the footer writes it."""
+
+    scope: str
+    name: str
+    keys: str
+    label: str
+    help: str
+    shown: str = ""
+    footer: bool = True
+    palette: bool = True
+
+    @property
+    def key_text(self) -> str:
+        return self.shown or self.keys.split(",")[0]
+
+
+ACTIONS: tuple[Action, ...] = (
+    Action("list", "cursor_down", "down,j", "down", "Move to the next row", "↓ j", footer=False, palette=False),
+    Action("list", "cursor_up", "up,k", "up", "Move to the row before", "↑ k", footer=False, palette=False),
+    Action("list", "page_down", "pagedown,ctrl+d", "page down", "A page down", "pgdn", footer=False, palette=False),
+    Action("list", "page_up", "pageup,ctrl+u", "page up", "A page up", "pgup", footer=False, palette=False),
+    Action("list", "first", "home,g", "first", "Move to the first row", "g", footer=False, palette=False),
+    Action("list", "last", "end,G", "last", "Move to the last row", "G", footer=False, palette=False),
+    Action("list", "open", "enter", "open", "Open the row", palette=False),
+    Action("presets", "dismiss_chooser", "escape,q", "back", "Leave the preset as it is", "esc", palette=False),
+    Action("connect", "swap", "s", "swap roles", "Swap sender and receiver"),
+    Action("connect", "lab", "L", "local lab", "Open the lab: two namespaces on this machine, real TCP, no NIC"),
+    Action("connect", "leave_field", "escape", "leave the field", "Leave the field", "esc", palette=False),
+    Action("overview", "connect_others", "c", "connect others", "Let this pair go and choose other hosts"),
+    Action("run", "stop", "escape", "stop", "Stop the run in progress; what was measured so far is kept", "esc"),
+    Action("run", "choose_preset", "p", "preset", "Choose the preset to run"),
+    Action("run", "next_preset", "right_square_bracket", "next preset", "Take the next preset", "]", footer=False),
+    Action(
+        "run", "previous_preset", "left_square_bracket", "preset before", "Take the preset before", "[", footer=False
+    ),
+    Action("history", "filter", "slash", "filter", "Show only runs that hold a text", "/"),
+    Action("history", "back", "escape", "back", "Back to the list, or end the filter", "esc", palette=False),
+    Action("app", "run", "r", "run", "Run the chosen preset on the two hosts"),
+    Action("app", "area('hosts')", "1", "Hosts", "Go to Hosts: both hosts as they are, or Connect", footer=False),
+    Action("app", "area('run')", "5", "Run", "Go to Run: traffic, both hosts' CPUs, the result", footer=False),
+    Action("app", "area('history')", "6", "History", "Go to History: all runs that were kept", footer=False),
+    Action("app", "app.focus_next", "tab", "next panel", "Go to the next panel", footer=False, palette=False),
+    Action(
+        "app", "app.focus_previous", "shift+tab", "panel before", "Go to the panel before", footer=False, palette=False
+    ),
+    Action("app", "next_theme", "ctrl+t", "theme", "Take the next theme: dark, light, Okabe-Ito", footer=False),
+    Action("app", "command_palette", "ctrl+p", "palette", "Find any action by its words", footer=False, palette=False),
+    Action("app", "leave", "q", "quit", "Quit; what was started on the hosts is ended"),
+    Action(
+        "app", "help", "question_mark,f1", "help", "Say what has the focus and what its keys do", "?", palette=False
+    ),
+)
+
+
+def in_scope(scope: str) -> list[Action]:
+    return [action for action in ACTIONS if action.scope == scope]
+
+
+def bindings(scope: str) -> list[Binding]:
+    """Textual bindings of a scope, each with an id that a keymap can name."""
+    return [
+        Binding(action.keys, action.name, action.label, show=action.footer, tooltip=action.help, id=_id(action))
+        for action in in_scope(scope)
+    ]
+
+
+def _id(action: Action) -> str:
+    return f"{action.scope}.{''.join(c if c.isalnum() else '-' for c in action.name).strip('-')}"
+
+
+def by_binding_ids(ids: Iterable[str]) -> list[Action]:
+    """The actions of these binding ids, in the registry's order."""
+    wanted = set(ids)
+    return [action for action in ACTIONS if _id(action) in wanted]

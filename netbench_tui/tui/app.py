@@ -1,0 +1,390 @@
+"""The Textual application: one screen of four parts, engine events in, keys to the engine. Entry: `run_app`.
+
+    identity            who is connected
+    areas               1 Hosts  5 Run  6 History
+    body                the area; made when it is first seen
+    keys                of the focused panel
+
+The app owns the state (`bench`) and is the only one that talks to the engine. Painting follows data: events wake the
+app at most every REDRAW_SECONDS, and only the area in sight paints.
+"""
+
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future
+from typing import ClassVar, TypeVar
+
+from textual.app import App, ComposeResult, SystemCommand
+from textual.binding import BindingType
+from textual.containers import Container
+from textual.css.query import NoMatches
+from textual.dom import DOMNode
+from textual.screen import Screen
+from textual.widget import Widget
+
+from netbench_tui.errors import WorkbenchError
+from netbench_tui.model.host import Role
+from netbench_tui.model.session import RecentPair, RunSummary, StoredRun, Target
+from netbench_tui.tui.actions import bindings
+from netbench_tui.tui.bridge import Bridge, EngineFace, EventsWaiting
+from netbench_tui.tui.commands import footer_keys, live_actions, palette_commands
+from netbench_tui.tui.frame import CSS, MainScreen, frame
+from netbench_tui.tui.look import PALETTES, Look, needs_ascii
+from netbench_tui.tui.state import Workbench
+from netbench_tui.tui.themes import palette_of, theme_name, themes
+from netbench_tui.tui.widgets.bands import AreaTabs, FooterBand, IdentityBand
+from netbench_tui.tui.widgets.panel import Panel, Piece
+
+T = TypeVar("T")
+# The screen changes when data came, at most this often: people read no faster, and SSH carries every cell.
+REDRAW_SECONDS = 0.25
+# Runs listed beside the present one on a wide screen.
+_BEFORE = 24
+_FIELD_HELP = "A host of ~/.ssh/config, user@host:port, or local for this machine. The right arrow takes a suggestion."
+
+
+class WorkbenchApp(App[int]):
+    """`target` is connected at once when it is given; otherwise the Connect screen waits."""
+
+    TITLE = "netbench"
+    ENABLE_COMMAND_PALETTE = True
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("app")]
+    CSS = CSS
+
+    def __init__(self, engine: EngineFace, target: Target | None = None, theme: str | None = None) -> None:
+        super().__init__()
+        self.engine = engine
+        self.bench = Workbench()
+        self.known_hosts: list[str] = []
+        self.recent: list[RecentPair] = []
+        self.before: list[RunSummary] = []
+        self.area = "hosts"
+        self.look = Look(PALETTES["dark"], needs_ascii(), self.no_color)
+        self._first_target = target
+        self._bridge = Bridge(lambda: self.post_message(EventsWaiting()))
+        self._unsubscribe: Callable[[], None] | None = None
+        self._painted_at = 0.0
+        self._paint_waits = False
+        for made in themes():
+            self.register_theme(made)
+        self.theme = theme_name(PALETTES.get(theme or "", PALETTES["dark"]))
+
+    def compose(self) -> ComposeResult:
+        yield from frame()
+
+    async def on_mount(self) -> None:
+        self.bench.presets = self.engine.presets()
+        self.known_hosts = self.engine.known_hosts()
+        self._unsubscribe = self.engine.subscribe(self._bridge.deliver)
+        self.set_interval(1.0, self._show_ages)
+        await self.show_area("hosts")
+        self.ask(self.engine.recent_pairs(), self._take_recent)
+        if self._first_target is not None:
+            self.connect_to(self._first_target)
+
+    def on_unmount(self) -> None:
+        if self._unsubscribe is not None:
+            self._unsubscribe()
+
+    def watch_theme(self, theme: str) -> None:
+        self.look = Look(palette_of(theme), self.look.ascii_only, self.look.no_color)
+        for screen in self.screen_stack if self.is_running else ():
+            for panel in screen.query(Panel):
+                panel.update_rows()
+
+    # --- engine events -------------------------------------------------------------------------------------------
+
+    def on_events_waiting(self) -> None:
+        if self._paint_waits:
+            return
+        self._paint_waits = True
+        wait = REDRAW_SECONDS - (time.monotonic() - self._painted_at)
+        self.set_timer(max(0.001, wait), self._take_events)
+
+    async def _take_events(self) -> None:
+        self._paint_waits = False
+        was = (self.bench.connected, self.bench.running)
+        for event in self._bridge.drain():
+            self.bench.apply(event)
+        connected, running = self.bench.connected, self.bench.running
+        if connected and not was[0]:
+            await self._arrived()
+        elif was[0] and not connected:
+            await self.show_area("hosts")
+        if was[1] and not running:
+            self._load_before()
+        self.paint()
+
+    async def _arrived(self) -> None:
+        """A pair is there: show both hosts, unless the person is looking at something else."""
+        if self.area == "hosts":
+            await self.show_area("hosts")
+        self._load_before()
+
+    def _show_ages(self) -> None:
+        if self.bench.lost_at:
+            self.paint()
+
+    def paint(self) -> None:
+        """Shows the state in the bands and in the area in sight."""
+        if not self.screen_stack:
+            return
+        self._painted_at = time.monotonic()
+        views = self.bench.views if self.bench.connected else {}
+        try:
+            self.main.query_one(IdentityBand).show(views.get(Role.SENDER), views.get(Role.RECEIVER), self._status())
+        except NoMatches:
+            return
+        area = self.current_area
+        if area is not None:
+            area.update_area()  # type: ignore[attr-defined]
+        self.refresh_footer()
+
+    def _status(self) -> list[Piece]:
+        bench = self.bench
+        if bench.connecting:
+            return [("connecting", "text")]
+        if not bench.connected:
+            return [("not connected", "dim")]
+        if bench.lost_at:
+            lost = ", ".join(f"{self.look.mark(role)} {bench.views[role].name} lost" for role in bench.lost_at)
+            return [(f"{self.look.glyph('lint')} ", "bad"), (lost, "strong")]
+        rights = list(dict.fromkeys(view.privilege.value for view in bench.views.values()))
+        pieces: list[Piece] = [("connected", "dim"), (f"  {', '.join(rights)}", "dim")]
+        if bench.running and bench.trace is not None:
+            pieces += [("  ", "dim"), (self.look.glyph("chosen"), "accent"), (f" {bench.trace.name}", "strong")]
+        return pieces
+
+    # --- areas ---------------------------------------------------------------------------------------------------
+
+    def get_default_screen(self) -> Screen[object]:
+        return MainScreen(id="_default")
+
+    @property
+    def main(self) -> Screen[object]:
+        """The screen of the four parts, also while an overlay lies on it."""
+        return self.screen_stack[0]
+
+    @property
+    def current_area(self) -> Widget | None:
+        if not self.is_running or not self.screen_stack:
+            return None
+        found = self.main.query("#body > .area").results()
+        return next((area for area in found if area.display), None)
+
+    def _area_class(self, key: str) -> tuple[str, Callable[[], Widget]]:
+        """The widget id and maker of an area; modules are imported when their area is first seen."""
+        if key == "run":
+            from netbench_tui.tui.screens.run import RunArea
+
+            return "area-run", lambda: RunArea(id="area-run")
+        if key == "history":
+            from netbench_tui.tui.screens.history import HistoryArea
+
+            return "area-history", lambda: HistoryArea(id="area-history")
+        if self.bench.connected:
+            from netbench_tui.tui.screens.overview import OverviewArea
+
+            return "area-overview", lambda: OverviewArea(id="area-overview")
+        from netbench_tui.tui.screens.connect import ConnectArea
+
+        return "area-connect", lambda: ConnectArea(id="area-connect")
+
+    async def show_area(self, key: str) -> None:
+        """Brings an area to sight, made now if it is new, and puts the focus where it was or on its first panel."""
+        body = self.main.query_one("#body", Container)
+        self.area = key
+        name, make = self._area_class(key)
+        found = list(body.query(f"#{name}").results())
+        area = found[0] if found else make()
+        if not found:
+            area.add_class("area")
+            await body.mount(area)
+        for other in body.children:
+            other.display = other is area
+        self.main.query_one(AreaTabs).show(key)
+        self.paint()
+        first = getattr(area, "last_focus", None) or f"#{getattr(area, 'FIRST_FOCUS', '')}"
+        self.call_after_refresh(self._focus_in, area, first)
+        if key == "history":
+            self.load_runs("")
+
+    def _focus_in(self, area: Widget, selector: str) -> None:
+        """Moves the focus into the area, unless a quick hand was there first."""
+        if not area.display or (self.focused is not None and area in self.focused.ancestors):
+            return
+        for widget in area.query(selector):
+            if widget.focusable:
+                widget.focus()
+                return
+
+    async def action_area(self, key: str) -> None:
+        if key != self.area:
+            await self.show_area(key)
+
+    async def on_area_tabs_chosen(self, message: AreaTabs.Chosen) -> None:
+        await self.action_area(message.key)
+
+    async def on_footer_band_pressed(self, message: FooterBand.Pressed) -> None:
+        await self.run_from(self.focused or self.screen, message.action)
+
+    def on_descendant_focus(self) -> None:
+        if not self.screen_stack:
+            return
+        self.refresh_footer()
+        area, focused = self.current_area, self.focused
+        if area is not None and focused is not None and focused.id and area in focused.ancestors:
+            area.last_focus = f"#{focused.id}"  # type: ignore[attr-defined]
+
+    # --- footer, help, palette: all from the registry ------------------------------------------------------------
+
+    @property
+    def typing(self) -> bool:
+        """A text field has the focus: all that is not a panel of ours is one."""
+        return self.focused is not None and not isinstance(self.focused, Panel)
+
+    def subject(self) -> Piece:
+        """The focused panel's name and its ink."""
+        focused = self.focused
+        if isinstance(focused, Panel):
+            return focused.name_in_footer, focused.ink_in_footer
+        return (focused.id or "").capitalize() if focused is not None else "", "accent"
+
+    def refresh_footer(self) -> None:
+        if len(self.screen_stack) != 1 or not self.main.query(FooterBand):
+            return
+        typing = self.typing
+        keys = footer_keys(self.screen, typing)
+        self.query_one(FooterBand).show(self.subject(), keys)
+
+    def action_help(self) -> None:
+        from netbench_tui.tui.screens.choosers import HelpScreen
+
+        text = self.focused.help_text if isinstance(self.focused, Panel) else _FIELD_HELP
+        self.push_screen(HelpScreen(self.subject()[0] or "netbench", text, live_actions(self.screen)))
+
+    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
+        return palette_commands(self, screen)
+
+    async def run_from(self, node: DOMNode, action: str) -> None:
+        """Runs an action as its key would: on the first of the node and its ancestors that has it."""
+        for place in node.ancestors_with_self:
+            if await self.run_action(action, default_namespace=place):
+                return
+
+    def action_next_theme(self) -> None:
+        names = [theme_name(palette) for palette in PALETTES.values()]
+        self.theme = names[(names.index(self.theme) + 1) % len(names)] if self.theme in names else names[0]
+
+    # --- what the engine is asked --------------------------------------------------------------------------------
+
+    def ask(self, future: "Future[T]", done: Callable[[T], None] | None = None) -> None:
+        """Waits for an answer beside the screen. An expected failure is shown in place unless an event told it."""
+
+        async def wait() -> None:
+            import asyncio
+
+            try:
+                answer = await asyncio.wrap_future(future)
+            except WorkbenchError as error:
+                await self._take_events()
+                self.bench.refused(error.message, error.hint)
+                self.paint()
+            else:
+                if done is not None:
+                    done(answer)
+
+        self.run_worker(wait(), group="engine", exclusive=False)
+
+    def connect_to(self, target: Target) -> None:
+        if self.bench.connecting:
+            return
+        self.bench.begin_connect(target)
+        for area in self.main.query("#area-connect"):
+            area.take_target(target)  # type: ignore[attr-defined]
+        self.ask(self.engine.connect(target))
+        self.paint()
+
+    def connect_fields(self) -> None:
+        """Connects what the Connect screen's fields name; without two names nothing happens."""
+        from netbench_tui.tui.screens.connect import ConnectArea
+
+        target = self.main.query_one(ConnectArea).target()
+        if target is not None:
+            self.connect_to(target)
+
+    def connect_others(self) -> None:
+        self.ask(self.engine.disconnect())
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action == "run":
+            return self.bench.whole and not self.bench.running and self.bench.preset is not None
+        return True
+
+    async def action_run(self) -> None:
+        preset = self.bench.preset
+        if preset is None or not self.bench.whole or self.bench.running:
+            return
+        self.bench.trouble = None
+        if self.area != "run":
+            await self.show_area("run")
+        self.ask(self.engine.run(preset.name, preset.test))
+
+    def stop_run(self) -> None:
+        self.ask(self.engine.stop_run())
+
+    def choose_preset(self, index: int) -> None:
+        if self.bench.presets and not self.bench.running:
+            self.bench.chosen = index % len(self.bench.presets)
+            self.paint()
+
+    def load_runs(self, text: str) -> None:
+        from netbench_tui.tui.screens.history import HistoryArea
+
+        def show(runs: list[RunSummary]) -> None:
+            for area in self.main.query(HistoryArea):
+                area.show_runs(runs)
+
+        self.ask(self.engine.runs(text=text), show)
+
+    def open_stored(self, run_id: int) -> None:
+        from netbench_tui.tui.screens.history import HistoryArea
+        from netbench_tui.tui.trace import stored_trace
+
+        def show(stored: StoredRun) -> None:
+            self.main.query_one(HistoryArea).open_trace(stored_trace(stored))
+
+        self.ask(self.engine.stored_run(run_id), show)
+
+    def _take_recent(self, recent: list[RecentPair]) -> None:
+        self.recent = recent
+        self.paint()
+
+    def _load_before(self) -> None:
+        def show(runs: list[RunSummary]) -> None:
+            self.before = runs
+            self.paint()
+
+        self.ask(self.engine.runs(limit=_BEFORE), show)
+
+    # --- leaving -------------------------------------------------------------------------------------------------
+
+    def action_leave(self) -> None:
+        """Quits; asks only while a run is in progress."""
+        if not self.bench.running or self.bench.trace is None:
+            self.exit(0)
+            return
+        from netbench_tui.tui.screens.choosers import ConfirmQuit
+
+        self.push_screen(ConfirmQuit(self.bench.trace.name), lambda leave: self.exit(0) if leave else None)
+
+    async def action_quit(self) -> None:
+        self.action_leave()
+
+
+def run_app(engine: EngineFace, target: Target | None, theme: str | None = None) -> int:
+    """Runs the workbench until the person leaves; the caller starts the engine before and closes it after.
+    Gives the exit code: 0, or what Textual ended with."""
+    app = WorkbenchApp(engine, target, theme)
+    result = app.run()
+    return result if isinstance(result, int) else app.return_code or 0

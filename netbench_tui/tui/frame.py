@@ -1,0 +1,43 @@
+"""The frame around every area: the four rows and parts of the screen, and the style of what Textual itself draws.
+
+Used by the app alone.
+"""
+
+from typing import TYPE_CHECKING, cast
+
+from textual.app import ComposeResult
+from textual.containers import Container
+from textual.screen import Screen
+
+from netbench_tui.tui.widgets.bands import AreaTabs, FooterBand, IdentityBand
+
+if TYPE_CHECKING:
+    from netbench_tui.tui.app import WorkbenchApp
+
+CSS = """
+#identity, #tabs, #footer { height: 1; }
+#identity, #footer { background: $band; }
+#body { height: 1fr; background: $background; }
+CommandPalette > Vertical { margin-top: 2; max-width: 100; background: $band; }
+CommandPalette #--input { border: none; padding: 0; height: 3; }
+CommandPalette #--input Label, CommandPalette SearchIcon { display: none; }
+CommandPalette CommandInput, CommandPalette CommandInput:focus { border: none; height: 1; margin: 1 2; }
+CommandPalette CommandList { border: none; padding-bottom: 1; background: $band; }
+CommandPalette LoadingIndicator { display: none; }
+"""
+
+
+def frame() -> ComposeResult:
+    """The four parts, top to bottom."""
+    yield IdentityBand()
+    yield AreaTabs()
+    yield Container(id="body")
+    yield FooterBand()
+
+
+class MainScreen(Screen[object]):
+    """Identity, areas, the area in sight, keys. Overlays lie on it and leave it mounted."""
+
+    def on_screen_resume(self) -> None:
+        """What happened under an overlay may have changed which keys work."""
+        cast("WorkbenchApp", self.app).refresh_footer()
