@@ -15,6 +15,7 @@ errno name or "malformed", "text": ...}}. Events: {"ev": "hello"}, {"ev": "tick"
 import errno
 import os
 import signal
+import sys
 import time
 
 from . import inspection, sockets, streams
@@ -29,7 +30,7 @@ LISTEN_POLL_SECONDS = 0.005
 
 
 class Refusal(Exception):
-    """A request that asks for what does not exist."""
+    """A request that asks for what does not exist, in words."""
 
 
 class Agent(object):
@@ -66,7 +67,7 @@ class Agent(object):
             "ev": "hello",
             "protocol": PROTOCOL,
             "uid": os.geteuid(),
-            "python": "%d.%d.%d" % __import__("sys").version_info[:3],
+            "python": "%d.%d.%d" % sys.version_info[:3],
             "kernel": kernel.release,
             "name": kernel.nodename,
             "boot_id": _boot_id(),
@@ -74,6 +75,8 @@ class Agent(object):
             "t": time.monotonic(),
             "ssh": os.environ.get("SSH_CONNECTION", ""),
         }
+        # A login shell may have printed half a line, such as a terminal's title, before us.
+        self.wire.outgoing += b"\n"
         self.wire.send(message)
 
     def end(self):
@@ -90,7 +93,9 @@ class Agent(object):
             code = errno.errorcode.get(error.errno, "EIO")
             about = " (%s)" % error.filename if error.filename else ""
             self.fail(number, code, (error.strerror or str(error)) + about)
-        except (Refusal, KeyError, TypeError, ValueError, AttributeError) as error:
+        except Refusal as error:
+            self.fail(number, "malformed", str(error))
+        except Exception as error:  # whatever a request asks for, the agent lives on
             self.fail(number, "malformed", "%s: %s" % (type(error).__name__, error))
         else:
             if answer is not None:
@@ -130,6 +135,8 @@ class Agent(object):
         if self.timer:
             self.timer[2] = None
         if rate == 0:
+            if self.sampler:
+                self.sampler.close()
             self.sampler = self.timer = None
             return {}
         self.period = 1.0 / rate
@@ -165,9 +172,11 @@ class Agent(object):
     def spawn(self, request):
         key, cpus = request["key"], [int(cpu) for cpu in request.get("cpus", ())]
         argv, function = request.get("argv"), None
+        if not isinstance(key, str):
+            raise Refusal("key is a string")
         if "stream" in request:
             function = streams.prepare(dict(request["stream"]), die_with_parent)
-        elif not argv or not all(isinstance(word, str) for word in argv):
+        elif not isinstance(argv, list) or not argv or not all(isinstance(word, str) for word in argv):
             raise Refusal("argv is a list of words")
         self.tick("spawn")
         return self.processes.spawn(key, argv, cpus, function)

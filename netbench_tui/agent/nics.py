@@ -61,8 +61,8 @@ def _node(root, name):
     """The NUMA node of the NIC's PCI function, which may be a parent of the net device's own (virtio); None if
     unknown: -1 is not node 0."""
     path = root.target(NET, name, "device")
-    top = os.path.realpath(root.path)
-    while path and len(path) > len(top):
+    top = os.path.join(os.path.realpath(root.path), "sys/")
+    while path and path.startswith(top):
         try:
             with open(os.path.join(path, "numa_node")) as handle:
                 node = int(handle.read())

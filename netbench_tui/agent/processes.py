@@ -18,8 +18,12 @@ try:
 except (ImportError, OSError):  # a minimal Python: then only the agent's orderly end stops its children
     LIBC = None  # type: ignore[assignment]
 PR_SET_PDEATHSIG = 1
+# What a child writes that could not become its program: errno, and whether it was the pinning.
+FAILURE = struct.Struct("ii")
 # Between asking a generator to end and making it end: iperf3 needs a moment to say goodbye to its peer.
 GRACE_SECONDS = 0.3
+# A full wire takes up output again after this long.
+FULL_SECONDS = 0.05
 PIPE_SIZE = 1 << 16
 
 
@@ -56,36 +60,38 @@ class Processes(object):
         """Starts argv, or `function()` in a forked child. Answers {pid, t, cpus}; raises OSError or ValueError."""
         if key in self.running:
             raise ValueError("key %r is in use" % key)
-        out_read, out_write = os.pipe()
-        err_read, err_write = os.pipe()
-        fail_read, fail_write = os.pipe()
+        read, write = _pipes(3)
         started = time.monotonic()
-        pid = os.fork()
+        try:
+            pid = os.fork()
+        except OSError:
+            _close_all(read + write)
+            raise
         if pid == 0:
-            _become(argv, cpus, function, out_write, err_write, fail_write)
-        for descriptor in (out_write, err_write, fail_write):
-            os.close(descriptor)
-        failure = os.read(fail_read, 8)
-        os.close(fail_read)
+            _become(argv, cpus, function, *write)
+        _close_all(write)
+        failure = os.read(read[2], FAILURE.size)
+        os.close(read.pop())
         if failure:
-            os.close(out_read)
-            os.close(err_read)
+            _close_all(read)
             os.waitpid(pid, 0)
-            code, stage = struct.unpack("ii", failure)
-            raise OSError(code, os.strerror(code), ",".join(map(str, cpus)) if stage else argv[0] if argv else "")
-        process = self.running[key] = Process(key, pid, ((1, out_read), (2, err_read)))
-        for descriptor in list(process.open):
+            code, at_pinning = FAILURE.unpack(failure)
+            about = ",".join(map(str, cpus)) if at_pinning else argv[0] if argv else ""
+            raise OSError(code, os.strerror(code), about)
+        process = self.running[key] = Process(key, pid, ((1, read[0]), (2, read[1])))
+        for descriptor in read:
             os.set_blocking(descriptor, False)
             self._watch(process, descriptor)
-        return {"pid": pid, "t": started, "cpus": sorted(os.sched_getaffinity(pid))}
+        return {"pid": pid, "t": started, "cpus": _affinity(pid)}
 
     def _watch(self, process, descriptor):
-        self.reactor.watch(descriptor, lambda: self._readable(process, descriptor))
+        if descriptor in process.open:
+            self.reactor.watch(descriptor, lambda: self._readable(process, descriptor))
 
     def _readable(self, process, descriptor):
         if self.wire.full:
             self.reactor.forget(descriptor)
-            self.reactor.after(0.05, lambda: self._watch(process, descriptor))
+            self.reactor.after(FULL_SECONDS, lambda: self._watch(process, descriptor))
             return
         try:
             data = os.read(descriptor, PIPE_SIZE)
@@ -116,9 +122,21 @@ class Processes(object):
                     # A grandchild may hold the pipe open: its leader's end is the end of the group.
                     process.signal(signal.SIGKILL)
                     self._finish(process)
+                    self.reactor.after(GRACE_SECONDS, lambda process=process: self._cut(process))
+
+    def _cut(self, process):
+        """Closes the pipes of an ended process that somebody outside its group still holds."""
+        if process.open and self.wire.full:
+            self.reactor.after(GRACE_SECONDS, lambda: self._cut(process))
+            return
+        for descriptor in list(process.open):
+            self._readable(process, descriptor)
+        for descriptor in list(process.open):
+            self._close(process, descriptor)
+        self._finish(process)
 
     def _finish(self, process):
-        if process.ended is None or process.open or process.key not in self.running:
+        if process.ended is None or process.open or self.running.get(process.key) is not process:
             return
         del self.running[process.key]
         self.on_exit()
@@ -171,34 +189,62 @@ class Processes(object):
         return alive
 
 
+def _pipes(count):
+    """`count` new pipes as (reading ends, writing ends); all or, with an OSError, none."""
+    read, write = [], []
+    try:
+        for _ in range(count):
+            reader, writer = os.pipe()
+            read.append(reader)
+            write.append(writer)
+    except OSError:
+        _close_all(read + write)
+        raise
+    return read, write
+
+
+def _close_all(descriptors):
+    for descriptor in descriptors:
+        os.close(descriptor)
+
+
+def _affinity(pid):
+    try:
+        return sorted(os.sched_getaffinity(pid))
+    except OSError:  # it has ended already
+        return []
+
+
 def _become(argv, cpus, function, out, err, fail):
-    """In the forked child: never returns."""
-    stage = 0
+    """In the forked child: never returns. What goes wrong before the program runs is written to `fail`."""
+    at_pinning = False
     try:
         os.setsid()
         die_with_parent()
         for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGPIPE):
             signal.signal(number, signal.SIG_DFL)
         signal.set_wakeup_fd(-1)
-        stage = 1
+        at_pinning = True
         if cpus:
             os.sched_setaffinity(0, cpus)
-        stage = 0
+        at_pinning = False
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         os.dup2(out, 1)
         os.dup2(err, 2)
         if function is None:
             os.execvp(argv[0], argv)
-        fail = os.dup2(fail, 3, inheritable=False) or 3
-        os.closerange(4, 4096)
-        os.close(fail)
+    except BaseException as error:  # a word with a NUL, a CPU below zero: no OSError, yet nothing was started
+        os.write(fail, FAILURE.pack(getattr(error, "errno", None) or errno.EINVAL, at_pinning))
+        os._exit(127)
+    _run(function)
+
+
+def _run(function):
+    """In the forked child: runs `function` with the three standard descriptors alone. Never returns."""
+    try:
+        os.closerange(3, 4096)
         function()
         os._exit(0)
-    except OSError as error:
-        try:
-            os.write(fail, struct.pack("ii", error.errno or errno.EIO, stage))
-        except OSError:
-            pass
     except BaseException as error:
         os.write(2, ("%s: %s\n" % (type(error).__name__, error)).encode("utf-8", "replace"))
     finally:

@@ -34,22 +34,19 @@ class Reactor(object):
         return self.at(time.monotonic() + seconds, handler)
 
     def run(self):
+        """Handles what comes until `running` is False."""
         while self.running:
-            self.step()
+            for descriptor, _events in self.poll.poll(self._timeout()):
+                handler = self.handlers.get(descriptor)
+                if handler:
+                    handler()
+            self._fire()
 
-    def step(self, limit=None):
-        """Waits for what comes first, at most `limit` seconds, and handles it."""
-        self._fire()
-        waits = [limit] if limit is not None else []
-        if self.timers:
-            waits.append(max(0.0, self.timers[0][0] - time.monotonic()))
-        # poll(2) counts in milliseconds; rounding up keeps a timer from spinning in its last one.
-        timeout = int(min(waits) * 1000 + 0.999) if waits else None
-        for descriptor, _events in self.poll.poll(timeout):
-            handler = self.handlers.get(descriptor)
-            if handler:
-                handler()
-        self._fire()
+    def _timeout(self):
+        """Milliseconds until the next timer, None without one. Rounded up, or a timer would spin in its last one."""
+        if not self.timers:
+            return None
+        return int(max(0.0, self.timers[0][0] - time.monotonic()) * 1000 + 0.999)
 
     def _fire(self):
         now = time.monotonic()

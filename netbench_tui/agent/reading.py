@@ -51,12 +51,21 @@ def parse_list(text):
     numbers = []
     for part in (text or "").replace("\0", "").split(","):
         first, _, last = part.strip().partition("-")
-        if first.isdigit() and (last.isdigit() or not last):
+        if first.isdecimal() and (last.isdecimal() or not last):
             numbers.extend(range(int(first), int(last or first) + 1))
     return numbers
+
+
+def parse_mask(text):
+    """The set bits of a kernel mask such as `ff,00000001`, in order; empty for what is no mask."""
+    try:
+        mask = int((text or "").replace(",", "") or "0", 16)
+    except ValueError:
+        return []
+    return [bit for bit in range(mask.bit_length()) if mask >> bit & 1]
 
 
 def numbered(names, prefix):
     """The numbers N of names `prefixN`, sorted by number."""
     rests = [name[len(prefix) :] for name in names if name.startswith(prefix)]
-    return sorted(int(rest) for rest in rests if rest.isdigit())
+    return sorted(int(rest) for rest in rests if rest.isdecimal())

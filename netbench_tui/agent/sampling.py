@@ -64,6 +64,9 @@ class Sampler(object):
         self.layout = {}
         self.time = None
 
+    def close(self):
+        self.files.close()
+
     def tick(self):
         now = time.monotonic()
         tick = {"t": round(now, 6), "dt": round(now - self.time, 6) if self.time is not None else 0.0}

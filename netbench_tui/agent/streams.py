@@ -5,30 +5,36 @@ keeps the clock and prints. JSON lines on standard output:
 
     {"streams": n, "mss": bytes}               all streams are connected: time 0
     {"interval": [start, end, bytes, resent]}  seconds since time 0; all streams summed; resent is null at the receiver
-    {"end": [seconds, bytes, resent]}          the first stream's end; nothing is counted after it
+    {"end": [seconds, bytes, resent]}          when the first stream had ended; the bytes of all streams to their ends
     {"error": text}                            the run is void
 """
 
+import errno
 import json
 import mmap
 import os
 import select
+import signal
 import socket
 import struct
 import sys
 import time
 
 INTERVAL_SECONDS = 0.1
-# How long the receiver waits for its streams, and how long an idle stream may be quiet.
+# How long the receiver waits for its streams, and how long a stream may be quiet.
 PATIENCE_SECONDS = 10.0
 # Whoever connects must say this first: a port scanner is no stream.
 GREETING = b"netbench-stream\n"
+# It comes with the connection; a stranger who says nothing must not hold the others up.
+GREETING_SECONDS = 1.0
+STRANGERS = 16
 # A reader that takes less than this per call would be the bottleneck itself, whatever the sender's message size.
 READ_BYTES = 128 << 10
 # struct tcp_info of linux/tcp.h: snd_mss, and total_retrans.
 TCP_INFO_SIZE, MSS_OFFSET, RESENT_OFFSET = 104, 16, 100
-# Slots of one stream in the shared page: bytes, retransmits, state (0 running, 1 ended, 2 broken).
+# Slots of one stream in the shared page: bytes, retransmits, state.
 SLOTS = 3
+RUNNING, ENDED, BROKEN = 0, 1, 2
 
 
 def prepare(arguments, die_with_parent):
@@ -56,6 +62,7 @@ def _say(message):
 
 def _guarded(run):
     sys.stdout = os.fdopen(1, "w", closefd=False)
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)  # a peer that is gone is an error with words
     try:
         run()
     except OSError as error:
@@ -80,18 +87,17 @@ class _Parent(object):
 
     def __init__(self, die_with_parent):
         self.die_with_parent = die_with_parent
-        self.page = None
         self.counters = None
+        self.workers = {}
 
     def receive(self, address, port, streams):
         family, kind, protocol, _, where = _resolve(address, port)
         with socket.socket(family, kind, protocol) as server:
             server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             server.bind(where)
-            server.listen(streams)
-            server.settimeout(PATIENCE_SECONDS)
+            server.listen(streams + STRANGERS)
             handles = _accept(server, streams)
-        self._run(handles, self._read, None)
+        self._run(handles, self._read, False)
 
     def send(self, address, port, source, streams, message, seconds):
         family, kind, protocol, _, where = _resolve(address, port)
@@ -105,38 +111,44 @@ class _Parent(object):
             handle.sendall(GREETING)
             handles.append(handle)
         deadline = time.monotonic() + seconds
-        self._run(handles, lambda handle, slot: self._write(handle, slot, message, deadline), RESENT_OFFSET)
+        self._run(handles, lambda handle, slot: self._write(handle, slot, message, deadline), True)
 
-    def _run(self, handles, work, resent):
+    def _run(self, handles, work, resends):
         started = time.monotonic()
-        self.page = mmap.mmap(-1, 8 * SLOTS * len(handles))
-        self.counters = memoryview(self.page).cast("Q")
+        self.counters = memoryview(mmap.mmap(-1, 8 * SLOTS * len(handles))).cast("Q")
         _say({"streams": len(handles), "mss": _tcp_info(handles[0], MSS_OFFSET)})
         for slot, handle in enumerate(handles):
-            if os.fork() == 0:
+            pid = os.fork()
+            if pid == 0:
                 self._work(handle, slot, work)
+            self.workers[pid] = slot
         for handle in handles:
             handle.close()
-        self._report(started, len(handles), resent is not None)
+        self._report(started, resends)
 
     def _work(self, handle, slot, work):
         self.die_with_parent()
-        state = 2
+        state = BROKEN
         try:
             handle.settimeout(None)
             work(handle, slot)
-            state = 1
+            state = ENDED
         except OSError as error:
             os.write(2, ("stream %d: %s\n" % (slot + 1, error.strerror or error)).encode("utf-8", "replace"))
         finally:
             self.counters[SLOTS * slot + 2] = state
-            os._exit(0 if state == 1 else 1)
+            os._exit(0 if state == ENDED else 1)
 
     def _read(self, handle, slot):
         buffer, counters, position, total = bytearray(READ_BYTES), self.counters, SLOTS * slot, 0
         receive = handle.recv_into
+        # A sender whose host vanished says nothing more, not even goodbye.
+        handle.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", int(PATIENCE_SECONDS), 0))
         while True:
-            count = receive(buffer)
+            try:
+                count = receive(buffer)
+            except BlockingIOError:
+                raise OSError(errno.ETIMEDOUT, "nothing came for %d s" % PATIENCE_SECONDS)
             if not count:
                 return
             total += count
@@ -162,52 +174,69 @@ class _Parent(object):
         counters[position + 1] = _tcp_info(handle, RESENT_OFFSET)
         handle.shutdown(socket.SHUT_WR)
         # The peer closes when it has read everything; that close is the end of the stream.
-        select.select([handle], [], [], PATIENCE_SECONDS)
+        if not select.select([handle], [], [], PATIENCE_SECONDS)[0]:
+            raise OSError(errno.ETIMEDOUT, "the receiver did not read to the end")
+        handle.recv(1)
 
-    def _report(self, started, streams, resends):
+    def _report(self, started, resends):
         """Prints an interval every 0.1 s until the first stream has ended."""
         before, bytes_before, resent_before, number = 0.0, 0, 0, 0
         while True:
             number += 1
             time.sleep(max(0.0, started + number * INTERVAL_SECONDS - time.monotonic()))
             now = time.monotonic() - started
-            slots = self.counters.tolist()
-            total, resent, states = sum(slots[0::SLOTS]), sum(slots[1::SLOTS]), slots[2::SLOTS]
-            if any(states):
+            self._collect(os.WNOHANG)
+            if any(self._slots(2)):
                 break
-            moved = [before, now, total - bytes_before, resent - resent_before if resends else None]
-            _say({"interval": [round(v, 6) if isinstance(v, float) else v for v in moved]})
+            total, resent = sum(self._slots(0)), sum(self._slots(1))
+            moved = [round(before, 6), round(now, 6), total - bytes_before, resent - resent_before if resends else None]
+            _say({"interval": moved})
             before, bytes_before, resent_before = now, total, resent
-        while _wait_child():
-            pass
-        states = self.counters.tolist()[2::SLOTS]
-        if any(state != 1 for state in states):
-            broken = sum(state != 1 for state in states)
-            _say({"error": "%d of %d streams broke" % (broken, streams)})
+        self._finish(now, resends)
+
+    def _finish(self, now, resends):
+        """Waits for all streams, or ends them if one broke: its run is void."""
+        while self.workers and BROKEN not in self._slots(2):
+            self._collect(0)
+        broken = self._slots(2).count(BROKEN)
+        if broken:
+            for pid in self.workers:
+                os.kill(pid, signal.SIGKILL)
+            _say({"error": "%d of %d streams broke" % (broken, len(self._slots(2)))})
             os._exit(1)
-        slots = self.counters.tolist()
-        _say({"end": [round(now, 6), sum(slots[0::SLOTS]), sum(slots[1::SLOTS]) if resends else None]})
+        _say({"end": [round(now, 6), sum(self._slots(0)), sum(self._slots(1)) if resends else None]})
 
+    def _slots(self, which):
+        """That slot of every stream."""
+        return self.counters.tolist()[which::SLOTS]
 
-def _wait_child():
-    try:
-        os.wait()
-        return True
-    except ChildProcessError:
-        return False
+    def _collect(self, options):
+        """Reaps workers that ended, at least one unless `options` says WNOHANG; one that was killed is broken."""
+        while self.workers:
+            pid, status = os.waitpid(-1, options)
+            if not pid:
+                return
+            slot = self.workers.pop(pid)
+            if status and self.counters[SLOTS * slot + 2] == RUNNING:
+                self.counters[SLOTS * slot + 2] = BROKEN
+            options = os.WNOHANG
 
 
 def _accept(server, streams):
     """`streams` connections that said the greeting; OSError (ETIMEDOUT) if they do not come."""
     handles, deadline = [], time.monotonic() + PATIENCE_SECONDS
     while len(handles) < streams:
-        if time.monotonic() > deadline:
-            raise OSError(110, "%d of %d streams connected within %d s" % (len(handles), streams, PATIENCE_SECONDS))
+        left = deadline - time.monotonic()
+        if left <= 0:
+            raise OSError(
+                errno.ETIMEDOUT, "%d of %d streams connected within %d s" % (len(handles), streams, PATIENCE_SECONDS)
+            )
+        server.settimeout(left)
         try:
             handle, _ = server.accept()
         except socket.timeout:
             continue
-        handle.settimeout(1.0)
+        handle.settimeout(GREETING_SECONDS)
         try:
             greeting = handle.recv(len(GREETING), socket.MSG_WAITALL)
         except OSError:

@@ -1,6 +1,6 @@
 """CPUs and NUMA nodes from sysfs. Used by inspection.py; the shapes are those of model/host.py (Cpu, NumaNode)."""
 
-from .reading import numbered, parse_list
+from .reading import numbered, parse_list, parse_mask
 
 CPU = "sys/devices/system/cpu"
 NODE = "sys/devices/system/node"
@@ -11,10 +11,14 @@ def cpus(root):
     names = root.names(CPU)
     present = set(parse_list(root.text(CPU, "present"))) or set(numbered(names, "cpu"))
     indexes = [i for i in numbered(names, "cpu") if i in present] or sorted(present) or _from_stat(root)
-    online = root.text(CPU, "online")
-    running = set(parse_list(online)) if online else set(indexes)
+    running = set(parse_list(root.text(CPU, "online"))) or {i for i in indexes if _runs(root, i)}
     homes = _cpu_nodes(root)
     return [_cpu(root, index, index in running, homes.get(index)) for index in indexes]
+
+
+def _runs(root, index):
+    """The CPU's own file, where the kernel lists none together; a CPU that cannot be put offline has none."""
+    return root.number(CPU, "cpu%d" % index, "online") != 0
 
 
 def _from_stat(root):
@@ -55,7 +59,7 @@ def _last_cache(root, folder):
 def _cpu_nodes(root):
     homes = {}
     for node in numbered(root.names(NODE), "node"):
-        for cpu in parse_list(root.text(NODE, "node%d" % node, "cpulist")):
+        for cpu in _node_cpus(root, "%s/node%d" % (NODE, node)):
             homes.setdefault(cpu, node)
     return homes
 
@@ -69,12 +73,16 @@ def nodes(root):
         found.append(
             {
                 "index": index,
-                "cpus": parse_list(root.text(folder, "cpulist")),
+                "cpus": _node_cpus(root, folder),
                 "memory_kib": _memory(root.text(folder, "meminfo")),
-                "distances": [int(d) for d in distances if d.isdigit()],
+                "distances": [int(d) for d in distances if d.isdecimal()],
             }
         )
     return found
+
+
+def _node_cpus(root, folder):
+    return parse_list(root.text(folder, "cpulist")) or parse_mask(root.text(folder, "cpumap"))
 
 
 def _memory(text):
@@ -82,5 +90,5 @@ def _memory(text):
         words = line.split()
         if "MemTotal:" in words[:-1]:
             value = words[words.index("MemTotal:") + 1]
-            return int(value) if value.isdigit() else None
+            return int(value) if value.isdecimal() else None
     return None

@@ -22,6 +22,7 @@ class Wire(object):
     def __init__(self, reactor, on_request, on_end):
         self.reactor, self.on_request, self.on_end = reactor, on_request, on_end
         self.incoming, self.outgoing = bytearray(), bytearray()
+        self.too_long = False
         self.ended = False
         os.set_blocking(0, False)
         os.set_blocking(1, False)
@@ -47,7 +48,7 @@ class Wire(object):
             if error.errno not in (errno.EAGAIN, errno.EWOULDBLOCK):
                 self._end()
                 return
-        if self.outgoing:
+        if self.outgoing and not self.ended:
             self.reactor.watch(1, self._flush, select.POLLOUT)
         else:
             self.reactor.forget(1)
@@ -63,23 +64,31 @@ class Wire(object):
             self._end()
             return
         self.incoming += data
-        while b"\n" in self.incoming:
-            line, _, rest = bytes(self.incoming).partition(b"\n")
-            self.incoming = bytearray(rest)
-            self._line(line)
+        if b"\n" in data:
+            lines = bytes(self.incoming).split(b"\n")
+            self.incoming = bytearray(lines.pop())
+            for line in lines:
+                self._line(line)
         if len(self.incoming) > LONGEST_LINE:
             self.incoming.clear()
-            self.send({"re": None, "error": {"code": "malformed", "text": "a request longer than 1 MiB"}})
+            self.too_long = True
 
     def _line(self, line):
+        if self.too_long:  # the last piece of a line whose start is gone
+            self.too_long = False
+            self._refuse("a request longer than %d bytes" % LONGEST_LINE)
+            return
         try:
             request = json.loads(line.decode("utf-8"))
             if not isinstance(request, dict):
                 raise ValueError("not an object")
-        except ValueError as error:
-            self.send({"re": None, "error": {"code": "malformed", "text": "not a JSON object: %s" % error}})
+        except (ValueError, RecursionError) as error:
+            self._refuse("not a JSON object: %s" % error)
             return
         self.on_request(request)
+
+    def _refuse(self, text):
+        self.send({"re": None, "error": {"code": "malformed", "text": text}})
 
     def _end(self):
         if not self.ended:

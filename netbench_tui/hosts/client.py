@@ -14,7 +14,7 @@ from netbench_tui.hosts.payload import PROTOCOL, payload
 from netbench_tui.hosts.transport import Channel
 from netbench_tui.model.units import plain
 
-# A login shell with a version manager takes half a minute on an emulated host; a dead link is noticed by keepalive first.
+# A login shell with a version manager takes half a minute on an emulated host; a dead link is noticed by keepalive.
 HELLO_SECONDS = 60.0
 # Any request is answered in milliseconds; this long without one means that the host hangs.
 ANSWER_SECONDS = 15.0
@@ -66,8 +66,8 @@ class AgentClient:
                 if message is not None and message.get("ev") == "hello":
                     return message
                 skipped += len(line)
-                if skipped > BANNER_BYTES:
-                    raise AgentDied(f"{self.name}: the login prints without end", "quiet its shell's start-up files")
+            if skipped + len(self._buffer) > BANNER_BYTES:
+                raise AgentDied(f"{self.name}: the login prints without end", "quiet its shell's start-up files")
         await self.channel.wait(2)
         raise AgentDied(f"{self.name}: the agent ended before it spoke{self._last_words()}")
 
@@ -91,6 +91,8 @@ class AgentClient:
                     raise AgentDied(f"{self.name}: the agent sends a line without end")
         except WorkbenchError as broken:
             error = broken
+        except Exception as broken:  # a listener that dies unseen would leave every asker waiting
+            error = AgentDied(f"{self.name}: what the agent sent cannot be handled: {type(broken).__name__}: {broken}")
         if self._closing:
             self._fail_waiting(AgentDied(f"{self.name}: the connection was closed"))
             return
@@ -131,28 +133,36 @@ class AgentClient:
             if future and not future.done():
                 future.set_result(message)
 
-    async def request(self, operation: str, seconds: float = ANSWER_SECONDS, **arguments: Any) -> Any:
-        """The `ok` value of the answer. Raises HostRefused (the host's own error), AgentDied or HostLost."""
+    async def request(self, operation: str, seconds: float | None = None, **arguments: Any) -> Message:
+        """The `ok` object of the answer. Raises HostRefused (the host's own error), AgentDied or HostLost."""
         if self._task is None or self._task.done():
             raise AgentDied(f"{self.name}: the agent is not running", "connect again")
-        number = next(self._numbers)
+        number, patience = next(self._numbers), ANSWER_SECONDS if seconds is None else seconds
         future = self._waiting[number] = asyncio.get_running_loop().create_future()
         self.channel.write(json.dumps({"id": number, "op": operation, **arguments}).encode() + b"\n")
         try:
-            async with asyncio.timeout(seconds):
+            async with asyncio.timeout(patience):
                 answer = await future
         except TimeoutError:
-            raise AgentDied(f"{self.name}: no answer to {operation} within {seconds:.0f} s", "connect again") from None
+            raise AgentDied(f"{self.name}: no answer to {operation} within {patience:.0f} s", "connect again") from None
         finally:
             self._waiting.pop(number, None)
-        if "error" in answer:
-            code, text = str(answer["error"].get("code")), plain(str(answer["error"].get("text")))
-            raise HostRefused(f"{self.name}: {text}", code=code)
-        return answer.get("ok")
+        if isinstance(refusal := answer.get("error"), dict):
+            raise HostRefused(f"{self.name}: {plain(str(refusal.get('text')))}", code=str(refusal.get("code")))
+        granted = answer.get("ok")
+        if not isinstance(granted, dict):
+            raise AgentDied(f"{self.name}: the answer to {operation} cannot be read")
+        return granted
 
     def listen_to(self, key: str, handler: Callable[[Message], None]) -> None:
         """Calls `handler` with the `out` and `exit` events of process `key`, and with `gone` if the agent is lost."""
+        if key in self._processes:
+            raise ValueError(f"process key {key!r} is in use")
         self._processes[key] = handler
+
+    def forget(self, key: str) -> None:
+        """Takes back `listen_to`: the process was not started."""
+        self._processes.pop(key, None)
 
     async def close(self) -> None:
         """Ends the agent and with it all that it started on the host."""
@@ -166,6 +176,6 @@ class AgentClient:
 def _decode(line: bytes) -> Message | None:
     try:
         message = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return message if isinstance(message, dict) else None

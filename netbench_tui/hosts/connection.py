@@ -80,8 +80,8 @@ class HostConnection:
             client = AgentClient(self.name, channel, self._tick, self._lost)
             await client.start()
             return client
-        except FileNotFoundError as error:
-            raise NoPythonOnHost(f"{self.name}: {error.filename} does not exist", NO_PYTHON) from None
+        except (FileNotFoundError, PermissionError, NotADirectoryError):
+            raise NoPythonOnHost(f"{self.name}: {argv[0]} does not run there", NO_PYTHON) from None
         except WorkbenchError:
             status = await channel.wait(1) if channel else None
             if channel:
@@ -116,8 +116,9 @@ class HostConnection:
         best: Clock | None = None
         for _ in range(CLOCK_PINGS):
             before = time.monotonic()
-            host = float((await self.client.request("ping"))["t"])
+            answer = await self.client.request("ping")
             after = time.monotonic()
+            host = self._number(answer, "t")
             if best is None or after - before < best.round_trip:
                 best = Clock(host - (before + after) / 2, (after - before) / 2, after - before)
         assert best
@@ -133,7 +134,7 @@ class HostConnection:
         await self.client.request("sample", hz=hertz)
 
     async def free_port(self, address: str) -> int:
-        return int((await self.client.request("port", address=address))["port"])
+        return int(self._number(await self.client.request("port", address=address), "port"))
 
     async def wait_listening(self, port: int, key: str, seconds: float) -> None:
         """Raises HostRefused: ESRCH if the process ended, ETIMEDOUT if nobody listens in time."""
@@ -157,10 +158,16 @@ class HostConnection:
             raise HostRefused(f"{error.message}: {tool} cannot be started", error.hint, error.code) from None
         return process
 
+    def _number(self, answer: Message, name: str) -> float:
+        try:
+            return float(answer[name])
+        except (KeyError, TypeError, ValueError):
+            raise AgentDied(f"{self.name}: the agent's answer lacks {name}") from None
+
     def _tick(self, message: Message) -> None:
         try:
             sample = read_tick(message, self.clock)
-        except (ValueError, TypeError, KeyError) as error:
+        except ValueError as error:
             raise AgentDied(f"{self.name}: the agent sent a tick that cannot be read: {error}") from None
         self._on_sample(self.role, sample)
 

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from netbench_tui.errors import HostLost
+from netbench_tui.errors import AgentDied, HostLost, WorkbenchError
 from netbench_tui.hosts.client import AgentClient, Message
 from netbench_tui.model.host import Role
 from netbench_tui.model.run import ProcessOutput
@@ -36,10 +36,17 @@ class RemoteProcess:
         self._ended = asyncio.Event()
 
     async def start(self, request: dict[str, Any], cpus: tuple[int, ...]) -> None:
-        """Raises HostRefused where the program or a CPU does not exist."""
-        self.client.listen_to(self.key, self._event)
-        answer = await self.client.request("spawn", key=self.key, cpus=list(cpus), **request)
-        self.cpus, self.started = tuple(answer["cpus"]), float(answer["t"])
+        """Raises HostRefused where the program or a CPU does not exist, AgentDied where the agent is gone."""
+        self.client.listen_to(self.key, self._event)  # before the request: output may overtake its answer
+        try:
+            answer = await self.client.request("spawn", key=self.key, cpus=list(cpus), **request)
+            self.cpus, self.started = tuple(int(cpu) for cpu in answer["cpus"]), float(answer["t"])
+        except (KeyError, TypeError, ValueError):
+            self.client.forget(self.key)
+            raise AgentDied(f"{self.client.name}: the answer to spawn cannot be read") from None
+        except WorkbenchError:
+            self.client.forget(self.key)
+            raise
 
     def _event(self, message: Message) -> None:
         if message["ev"] == "out":

@@ -1,5 +1,6 @@
 """The agent's ticks as model samples, on the workbench's time line. Used by connection.py."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -8,20 +9,40 @@ from netbench_tui.model.sample import CpuTicks, HostSample, NicCounts, SampleKin
 
 
 def read_tick(tick: Mapping[str, Any], clock: Clock) -> HostSample:
-    """One `tick` event. Raises ValueError, TypeError or KeyError if the agent sent something else.
+    """One `tick` event. Raises ValueError if the agent sent something else.
 
     Counters that went backwards (a device that was made anew) are left out rather than shown as a huge rate.
     """
-    cpus = {int(row[0]): CpuTicks(*row[1:]) for row in tick.get("cpu", ())}
-    idle = iter(tick.get("idle", ()))
+    try:
+        return _read(tick, clock)
+    except (LookupError, TypeError, AttributeError, OverflowError) as error:
+        raise ValueError(f"{type(error).__name__}: {error}") from None
+
+
+def _read(tick: Mapping[str, Any], clock: Clock) -> HostSample:
+    cpus = {row[0]: CpuTicks(*row[1:]) for row in map(_integers, tick.get("cpu", ()))}
+    idle = iter(_integers(tick.get("idle", ())))
     cpus |= {cpu: CpuTicks(idle=ticks) for cpu, ticks in zip(idle, idle, strict=True)}
+    nics = {name: NicCounts(*_integers(row)) for name, row in tick.get("nic", {}).items()}
     return HostSample(
-        time=float(tick["t"]) - clock.offset,
-        span=float(tick["dt"]),
+        time=_seconds(tick["t"]) - clock.offset,
+        span=_seconds(tick["dt"]),
         kind=SampleKind(tick["kind"]),
         skipped=int(tick.get("skipped", 0)),
         cpus=cpus,
-        nics={name: NicCounts(*row) for name, row in tick.get("nic", {}).items() if min(row) >= 0},
-        softnet={int(row[0]): SoftnetCounts(*row[1:]) for row in tick.get("softnet", ())},
+        nics={name: counts for name, counts in nics.items() if min(counts) >= 0},
+        softnet={row[0]: SoftnetCounts(*row[1:]) for row in map(_integers, tick.get("softnet", ()))},
         protocols={name: int(count) for name, count in tick.get("proto", {}).items() if count >= 0},
     )
+
+
+def _integers(row: Any) -> list[int]:
+    if not isinstance(row, (list, tuple)) or not all(type(value) is int for value in row):
+        raise ValueError(f"not a row of integers: {row!r:.80}")
+    return list(row)
+
+
+def _seconds(value: Any) -> float:
+    if not isinstance(value, (int, float)) or not math.isfinite(value):
+        raise ValueError(f"not a time: {value!r:.80}")
+    return float(value)

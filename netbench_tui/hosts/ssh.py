@@ -5,6 +5,7 @@ Every way in which a connection fails has an error of its own; nothing is asked 
 
 import asyncio
 import contextlib
+import re
 import shlex
 import socket
 from collections.abc import Sequence
@@ -38,6 +39,11 @@ CLOSE_SECONDS = 1.5
 PYTHONS = ("python3", "/usr/libexec/platform-python")
 
 
+# What may stand for a host: an option, a blank or a control character never does.
+HOST = re.compile(r"[^\s\x00-\x20\x7f\[\]-][^\s\x00-\x20\x7f\[\]]*")
+BRACKETED = re.compile(r"\[([^\]]*)\](?:(:)(.*))?", re.DOTALL)
+
+
 @dataclass(frozen=True, slots=True)
 class SshAccess:
     """How to get in where no ssh_config says it (the lab): fixed files and an open socket."""
@@ -52,15 +58,15 @@ class SshAccess:
 def split_name(name: str) -> tuple[str, str, int | None]:
     """`user@host:port`, each part but the host optional, as (user, host, port). IPv6 with a port needs brackets."""
     user, at, rest = name.rpartition("@")
-    host, port = rest, ""
-    if rest.startswith("["):
-        host, _, tail = rest[1:].partition("]")
-        port = tail.removeprefix(":")
-    elif rest.count(":") == 1:
-        host, _, port = rest.partition(":")
-    if not host or (at and not user) or (port and not port.isdigit()) or host.startswith("-"):
+    bracketed = BRACKETED.fullmatch(rest)
+    if bracketed:
+        host, colon, port = bracketed.groups(default="")
+    else:
+        host, colon, port = rest.partition(":") if rest.count(":") == 1 else (rest, "", "")
+    number = int(port) if port.isascii() and port.isdecimal() and len(port) <= 5 else 0
+    if not HOST.fullmatch(host) or (at and not user) or (colon and not 1 <= number <= 65535):
         raise UsageError(f"{name!r} is not a host", "write HOST, USER@HOST or USER@HOST:PORT, or a Host of ssh_config")
-    return user, host, int(port) if port else None
+    return user, host, number or None
 
 
 class SshChannel:
@@ -129,12 +135,15 @@ class SshTransport:
         witness = KeyWitness()
         user, host, port = split_name(name)
         trusted: KnownHosts | None = None
+        options: dict[str, Any] = {}
         try:
             options, files = await _options(host, user, port, config, access)
             trusted = KnownHosts(files)
-            connection = await asyncssh.connect(host, client_factory=lambda: witness, known_hosts=trusted, **options)
+            connection = await _dial(host, witness, trusted, options)
         except (asyncssh.HostKeyNotVerifiable, asyncssh.KeyExchangeFailed) as error:
             raise _key_error(name, error, witness, trusted) from None
+        except asyncssh.PermissionDenied as error:
+            raise _refusal(name, error, options.get("client_keys", ())) from None
         except (OSError, asyncssh.Error, ValueError) as error:
             raise _connect_error(name, error) from None
         return cls(name, connection, witness, Reach.LAB if access else Reach.SSH)
@@ -186,7 +195,12 @@ async def _options(
     if port:
         options["port"] = port
     chosen = {key: options[key] for key in ("config", "username", "port") if key in options}
-    known = (await asyncssh.SSHClientConnectionOptions.construct(host=host, **chosen)).known_hosts
+    read = await asyncssh.SSHClientConnectionOptions.construct(host=host, client_keys=None, **chosen)
+    known, identities = read.known_hosts, [Path(file).expanduser() for file in read.config.get("IdentityFile", ())]
+    if identities:
+        # As ssh does: a file that is not there is passed over, and one that is locked may be in the ssh-agent.
+        options["client_keys"] = [str(file) for file in identities if file.is_file()]
+        options["ignore_encrypted"] = True
     files = [file for file in known if isinstance(file, str)] if isinstance(known, (list, tuple)) else []
     return options, files or DEFAULT_FILES
 
@@ -196,27 +210,63 @@ def _user_config() -> list[str]:
     return [str(file) for file in files if file.is_file()]
 
 
+async def _dial(
+    host: str, witness: KeyWitness, trusted: KnownHosts, options: dict[str, Any]
+) -> asyncssh.SSHClientConnection:
+    """asyncssh offers the kinds of key that are known for the host alone, so that a host which has none of them hangs
+    up; asked again with all kinds it shows the key that it has, and the error can name it."""
+    arguments: dict[str, Any] = {"client_factory": lambda: witness, "known_hosts": trusted, **options}
+    try:
+        return await asyncssh.connect(host, **arguments)
+    except (asyncssh.KeyExchangeFailed, asyncssh.ConnectionLost, ConnectionResetError):
+        if witness.key or not trusted.known or "sock" in options:
+            raise
+    return await asyncssh.connect(host, server_host_key_algs="default", **arguments)
+
+
 def _key_error(name: str, error: asyncssh.Error, witness: KeyWitness, trusted: KnownHosts | None) -> WorkbenchError:
-    if witness.key is None:
-        return LoginRefused(f"{name}: no secure connection: {_words(error)}", f"try: ssh -v {shlex.quote(name)}")
-    files = " ".join(str(file) for file in trusted.files[:1]) if trusted else "known_hosts"
-    if trusted and (trusted.known or trusted.revoked):
+    where = trusted.where if trusted else "known_hosts"
+    if "revoked" in str(error):
         return HostKeyChanged(
-            f"{name}: its host key is not the one in {files}; it shows {witness.fingerprint()}",
+            f"{name}: its host key is revoked in {where}", "do not log in; its administrator has to give it a new key"
+        )
+    if trusted and trusted.known:
+        return HostKeyChanged(
+            f"{name}: its host key is not the one in {where}; it shows {witness.fingerprint()}",
             "if the host was installed anew, remove the old key with ssh-keygen -R; if not, somebody is in between",
         )
+    if witness.key is None:
+        return LoginRefused(f"{name}: no secure connection: {_words(error)}", f"try: ssh -v {shlex.quote(name)}")
     return HostKeyUnknown(
         f"{name}: its host key is unknown: {witness.fingerprint()}",
         f"compare the fingerprint with the host's own, then log in once: ssh {shlex.quote(name)}",
     )
 
 
+def _refusal(name: str, error: asyncssh.Error, keys: Sequence[str]) -> WorkbenchError:
+    locked = [key for key in keys if _is_encrypted(key)]
+    if locked:
+        return LoginRefused(
+            f"{name}: it refused the login; {locked[0]} has a passphrase and could not be tried",
+            f"load it into ssh-agent: ssh-add {shlex.quote(locked[0])}",
+        )
+    return LoginRefused(
+        f"{name}: it refused the login: {_words(error)}", f"see which keys it takes: ssh -v {shlex.quote(name)}"
+    )
+
+
+def _is_encrypted(file: str) -> bool:
+    try:
+        asyncssh.read_private_key(file)
+    except asyncssh.KeyImportError as error:
+        return "passphrase" in str(error).lower()
+    except (OSError, ValueError):
+        return False
+    return False
+
+
 def _connect_error(name: str, error: Exception) -> WorkbenchError:
     words = _words(error)
-    if isinstance(error, asyncssh.PermissionDenied):
-        return LoginRefused(
-            f"{name}: it refused the login: {words}", f"see which keys it takes: ssh -v {shlex.quote(name)}"
-        )
     if isinstance(error, (asyncssh.KeyImportError, asyncssh.KeyEncryptionError)):
         return LoginRefused(f"{name}: a key file cannot be used: {words}", "load it into ssh-agent: ssh-add")
     if isinstance(error, asyncssh.ConfigParseError):

@@ -14,12 +14,12 @@ DEFAULT_FILES = ("~/.ssh/known_hosts", "~/.ssh/known_hosts2", "/etc/ssh/ssh_know
 
 
 class KnownHosts:
-    """Reads `files` (those that exist) and remembers what they hold for the host that was asked about."""
+    """Reads `files` (those that exist) and remembers what they hold for the host that was asked about: whether any
+    key is `known`."""
 
     def __init__(self, files: Sequence[str]) -> None:
         self.files = [Path(file).expanduser() for file in files]
         self.known = False
-        self.revoked = False
 
     def __call__(self, host: str, address: str, port: int | None) -> Any:
         """asyncssh's protocol: seven lists of keys and certificates trusted or revoked for the host."""
@@ -28,8 +28,13 @@ class KnownHosts:
             with contextlib.suppress(OSError):
                 text += file.read_text("utf-8", "replace") + "\n"
         found = asyncssh.import_known_hosts(_valid_lines(text)).match(host, address, port)
-        self.known, self.revoked = bool(found[0]), bool(found[2])
+        self.known = bool(found[0])
         return found
+
+    @property
+    def where(self) -> str:
+        """The files that were read, or would be, for a sentence."""
+        return " or ".join(str(file) for file in self.files if file.is_file()) or str(self.files[0])
 
 
 def _valid_lines(text: str) -> str:

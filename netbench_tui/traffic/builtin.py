@@ -14,6 +14,8 @@ from netbench_tui.traffic.base import LiveReader, Path, ProcessSpec
 NAME = "builtin"
 # One process per stream; agent/streams.py refuses more.
 MOST_STREAMS = 512
+# Our lines are some 60 bytes; what is longer is none of ours and is not kept.
+LONGEST_LINE = 1 << 12
 
 
 class Builtin:
@@ -80,6 +82,7 @@ class BuiltinReader:
 
     def feed(self, text: str) -> list[Interval]:
         *lines, self.rest = (self.rest + text).split("\n")
+        self.rest = self.rest[-LONGEST_LINE:]
         intervals = (_interval(_message(line).get("interval")) for line in lines)
         return [interval for interval in intervals if interval is not None]
 
