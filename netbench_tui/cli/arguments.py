@@ -6,7 +6,7 @@ host that is named like a verb is reached by saying `connect` outright.
 
 import argparse
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from netbench_tui import __version__
 from netbench_tui.errors import UsageError
@@ -26,7 +26,11 @@ examples:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Complains with our own error, so that every failure looks alike."""
+    """Complains with our own error, so that every failure looks alike. An option cut short could hide a host's name
+    from `_first_word`, so none may be."""
+
+    def __init__(self, **how: Any) -> None:
+        super().__init__(**how, allow_abbrev=False)
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{self.prog}: {message}", f"see {self.prog} --help")
@@ -64,9 +68,7 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"netbench-tui {__version__}")
-    parser.add_argument("-F", "--ssh-config", metavar="FILE", help="use this ssh_config instead of ~/.ssh/config")
-    parser.add_argument("--history", metavar="FILE", help="the history database (default: in the XDG data folder)")
-    parser.add_argument("--theme", choices=("dark", "light", "okabe"), help="colours of the workbench")
+    _add_common(parser, None)
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", parser_class=_Parser)
     connect = verbs.add_parser("connect", help="the workbench on two hosts (the verb may be left out)")
     connect.add_argument("hosts", nargs="*", metavar="HOST", help="sender and receiver; `local` is this machine")
@@ -82,7 +84,19 @@ def _parser() -> argparse.ArgumentParser:
     presets = verbs.add_parser("presets", help="list the presets: those shipped, and your own")
     for verb in (history, show, presets):
         _add_json(verb)
+    for verb in verbs.choices.values():
+        # Behind the verb as well; what is not said there leaves standing what was said before it.
+        _add_common(verb, argparse.SUPPRESS)
     return parser
+
+
+def _add_common(parser: argparse.ArgumentParser, default: str | None) -> None:
+    def add(*names: str, **how: Any) -> None:
+        parser.add_argument(*names, default=default, **how)
+
+    add("-F", "--ssh-config", metavar="FILE", help="use this ssh_config instead of ~/.ssh/config")
+    add("--history", metavar="FILE", help="the history database (default: in the XDG data folder)")
+    add("--theme", choices=("dark", "light", "okabe"), help="colours of the workbench")
 
 
 def _add_lab(parser: argparse.ArgumentParser) -> None:

@@ -1,16 +1,19 @@
 """`run`: a preset without a screen. Progress goes to standard error, the table or the JSON to standard output."""
 
 import argparse
-import signal
+import queue
 import sys
 import time
+from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
+from netbench_tui.cli.terminal import complain, undisturbed
 from netbench_tui.config import load_preset
 from netbench_tui.engine import events
 from netbench_tui.engine.engine import Engine
-from netbench_tui.errors import RunFailed, UsageError
+from netbench_tui.errors import HistoryError, RunFailed, UsageError
 from netbench_tui.model.host import Role
 from netbench_tui.model.preset import Preset
 from netbench_tui.model.run import RunResult, RunState, TrafficTest
@@ -19,22 +22,45 @@ from netbench_tui.model.units import plain
 
 OVERRIDES = ("streams", "seconds", "message_bytes", "ip_version", "generator")
 
+T = TypeVar("T")
+
 
 class Progress:
-    """Collects what the engine tells, and says it on standard error if a person is there to read it."""
+    """Collects what the engine tells, and says it on standard error; most of it only if a person is there to read.
+
+    It prints in the thread that waits, never in the engine's: a terminal that does not read must not stop a run.
+    """
 
     def __init__(self, talk: bool) -> None:
         self.talk = talk
         self.run_id = 0
         self.views: dict[Role, HostView] = {}
+        self._waiting: queue.SimpleQueue[events.Event | None] = queue.SimpleQueue()
 
     def deliver(self, event: events.Event) -> None:
+        if not isinstance(event, (events.SampleTaken, events.IntervalSeen)):
+            self._waiting.put(event)
+
+    def follow(self, future: "Future[T]") -> T:
+        """The future's result, once it is there; until then prints what comes."""
+        future.add_done_callback(lambda _: self._waiting.put(None))
+        while (event := self._waiting.get()) is not None:
+            self._tell(event)
+        return future.result()
+
+    def finish(self) -> None:
+        """Prints what came last."""
+        while not self._waiting.empty():
+            if (event := self._waiting.get()) is not None:
+                self._tell(event)
+
+    def _tell(self, event: events.Event) -> None:
         if isinstance(event, events.PairConnected):
             self.views = {Role.SENDER: event.sender, Role.RECEIVER: event.receiver}
             if event.warning:
-                print(f"! {event.warning}", file=sys.stderr)
+                print(f"! {plain(event.warning)}", file=sys.stderr)
         elif isinstance(event, events.HistoryTrouble):
-            print(f"! {event.message}\n  {event.hint}", file=sys.stderr)
+            complain("! ", HistoryError(event.message, event.hint))
         elif isinstance(event, events.RunStarted):
             self.run_id = event.run_id
             self._say(f"running {event.preset} with {event.generator} for {event.test.seconds:g} s")
@@ -57,15 +83,14 @@ def run_preset(name: str, target: Target, arguments: argparse.Namespace, history
     engine.subscribe(progress.deliver)
     engine.start()
     try:
-        engine.connect(target).result()
+        progress.follow(engine.connect(target))
         started = time.time()
-        result = engine.run(preset.name, test).result()
+        result = progress.follow(engine.run(preset.name, test))
         ended = time.time()
     finally:
-        # A second Ctrl-C must not leave a host half restored.
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        engine.close()
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        with undisturbed():
+            engine.close()
+            progress.finish()
     summary = _summary(progress, preset, result, (started, ended))
     _print(summary, result, progress.views, getattr(arguments, "json", False))
     return 0 if result.state is RunState.FINISHED else RunFailed.exit_code

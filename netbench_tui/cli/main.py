@@ -9,6 +9,7 @@ from pathlib import Path
 from types import FrameType
 
 from netbench_tui.cli.arguments import parse
+from netbench_tui.cli.terminal import complain, speak_any_locale
 from netbench_tui.errors import UsageError, WorkbenchError
 from netbench_tui.model.session import HostTarget, LabTarget, PairTarget, Reach, Target
 
@@ -21,13 +22,16 @@ INTERRUPTED_EXIT = 130
 def run(words: Sequence[str]) -> int:
     """The whole program; returns its exit code."""
     signal.signal(signal.SIGTERM, _terminate)
-    signal.signal(signal.SIGHUP, _terminate)
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup
+        signal.signal(signal.SIGHUP, _terminate)
+    speak_any_locale()
     try:
-        return _dispatch(parse(words))
+        code = _dispatch(parse(words))
+        # Here and not at the interpreter's end, where a reader that is gone could no longer be handled.
+        sys.stdout.flush()
+        return code
     except WorkbenchError as error:
-        print(f"netbench-tui: {error.message}", file=sys.stderr)
-        if error.hint:
-            print(f"  {error.hint}", file=sys.stderr)
+        complain("netbench-tui: ", error)
         return error.exit_code
     except KeyboardInterrupt:
         return INTERRUPTED_EXIT

@@ -5,15 +5,18 @@ import shutil
 import sys
 from pathlib import Path
 
+from netbench_tui.cli.terminal import complain
 from netbench_tui.config import list_presets
 from netbench_tui.errors import RunNotFound, UsageError
-from netbench_tui.export.charts import throughput_chart
 from netbench_tui.export.documents import history_document, stored_run_document, to_text
 from netbench_tui.export.tables import history_table, run_table
 from netbench_tui.history.repository import History
 from netbench_tui.model.codec import to_plain
 from netbench_tui.model.session import StoredRun
 from netbench_tui.model.units import plain
+
+# SQLite counts in 64 bits.
+LARGEST = (1 << 63) - 1
 
 
 def report(arguments: argparse.Namespace, file: Path) -> int:
@@ -22,8 +25,8 @@ def report(arguments: argparse.Namespace, file: Path) -> int:
         return _presets(arguments.json)
     with History(file) as history:
         if arguments.verb == "history":
-            if arguments.limit < 1:
-                raise UsageError(f"--limit {arguments.limit}: at least 1")
+            if not 1 <= arguments.limit <= LARGEST:
+                raise UsageError(f"--limit {arguments.limit}: 1 to {LARGEST}")
             runs = history.runs(arguments.limit, 0, arguments.text)
             sys.stdout.write(to_text(history_document(runs)) if arguments.json else history_table(runs))
             return 0
@@ -41,14 +44,18 @@ def _number(history: History, word: str) -> int:
         if latest is None:
             raise RunNotFound("the history holds no runs yet", "netbench-tui run quick-tcp --lab makes one")
         return latest.id
-    if not word.isdigit():
+    if not (word.isascii() and word.isdigit()):
         raise UsageError(f"{word!r} is not a run's number", "give a number of `netbench-tui history`, or latest")
+    if len(word) > len(str(LARGEST)) or int(word) > LARGEST:
+        raise RunNotFound(f"there is no run {word} in the history")
     return int(word)
 
 
 def _show(stored: StoredRun, with_output: bool) -> None:
     sys.stdout.write(run_table(stored.summary, stored.result, stored.hosts))
     if sys.stdout.isatty():
+        from netbench_tui.export.charts import throughput_chart
+
         chart = throughput_chart(stored.result, shutil.get_terminal_size().columns)
         sys.stdout.write(f"\n{chart}\n" if chart else "")
     if with_output:
@@ -68,5 +75,5 @@ def _presets(as_json: bool) -> int:
         for preset in presets:
             print(f"{plain(preset.name):{width}}  {plain(preset.title)}  ({plain(preset.source)})")
     for complaint in complaints:
-        print(f"! {complaint}", file=sys.stderr)
+        complain("! ", complaint)
     return 0

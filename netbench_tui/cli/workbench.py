@@ -1,9 +1,9 @@
 """Opens the workbench on a terminal: an engine in its thread, the screens in this one."""
 
 import argparse
-import signal
 from pathlib import Path
 
+from netbench_tui.cli.terminal import undisturbed
 from netbench_tui.engine.engine import Engine
 from netbench_tui.model.session import Target
 from netbench_tui.tui.app import run_app
@@ -16,5 +16,5 @@ def open_workbench(target: Target | None, arguments: argparse.Namespace, history
     try:
         return run_app(engine, target, arguments.theme)
     finally:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        engine.close()
+        with undisturbed():
+            engine.close()

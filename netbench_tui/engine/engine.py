@@ -1,7 +1,7 @@
 """The engine: a thread with its own event loop, in which everything that happens over time happens.
 
 A terminal that does not read must not stop a measurement (DESIGN 2), so the faces live in other threads: they call
-these methods, which answer with futures, and get events through `subscribe`. Used by cli.py and by tui/.
+these methods, which answer with futures, and get events through `subscribe`. Used by cli/ and by tui/.
 """
 
 import asyncio
@@ -9,7 +9,7 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, TypeVar
@@ -33,6 +33,11 @@ from netbench_tui.traffic.registry import choose
 HISTORY_SECONDS = 3.0
 # The hosts' agents get their time to end everything; then the program ends all the same.
 CLOSE_SECONDS = 12.0
+# A history that could not be written gets one more chance at the end, but nobody waits long for it.
+TROUBLED_SECONDS = 1.0
+# For what did not end in that time, and will hardly end now.
+CANCEL_SECONDS = 2.0
+GIVEN_UP = "the connection was given up"
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
@@ -51,16 +56,29 @@ class Engine:
         self._run: Run | None = None
         self._run_id = 0
         self._opening: asyncio.Task[None] | None = None
+        # Connecting and letting go happen one at a time; of several that wait, only the newest wish is carried out.
+        self._changing = asyncio.Lock()
+        self._wish = 0
+        self._closed = False
+        self._troubled = False
 
     def start(self) -> None:
         self._thread.start()
 
     def _work(self) -> None:
         asyncio.set_event_loop(self._loop)
-        self._loop.run_forever()
-        self._loop.close()
+        try:
+            self._loop.run_forever()
+        finally:
+            self._loop.run_until_complete(_cancel_all())
+            self._loop.close()
 
     def _submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        if self._closed:
+            work.close()
+            refused: Future[T] = Future()
+            refused.set_exception(UsageError("the workbench is closing"))
+            return refused
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def subscribe(self, deliver: Callable[[events.Event], None]) -> Callable[[], None]:
@@ -82,25 +100,41 @@ class Engine:
         return self._submit(self._connect(target))
 
     async def _connect(self, target: Target) -> None:
-        await self._disconnect()
-        session = Session(target, self._emit, self._sample)
-        self._opening = asyncio.create_task(session.open(self.ssh_config))
-        try:
-            await self._opening
-        except asyncio.CancelledError:
-            raise AgentDied("the connection was given up") from None
-        finally:
-            self._opening = None
-        self._session = session
-        self._history_writer().start_session(target, session.views[Role.SENDER], session.views[Role.RECEIVER])
+        async with self._newest_wish():
+            await self._let_go()
+            session = Session(target, self._emit, self._sample)
+            self._opening = asyncio.create_task(session.open(self.ssh_config))
+            try:
+                await self._opening
+            except asyncio.CancelledError:
+                await session.close()
+                raise AgentDied(GIVEN_UP) from None
+            finally:
+                self._opening = None
+            self._session = session
+            self._history_writer().start_session(target, session.views[Role.SENDER], session.views[Role.RECEIVER])
+
+    @contextlib.asynccontextmanager
+    async def _newest_wish(self) -> AsyncIterator[None]:
+        """Gives up the connecting in progress and waits for its end. Raises AgentDied if yet another wish came."""
+        self._wish += 1
+        wish = self._wish
+        if self._opening:
+            self._opening.cancel()
+        async with self._changing:
+            if wish != self._wish:
+                raise AgentDied(GIVEN_UP)
+            yield
 
     def disconnect(self) -> Future[None]:
         return self._submit(self._disconnect())
 
     async def _disconnect(self) -> None:
-        if self._opening:
-            self._opening.cancel()
-            await asyncio.wait([self._opening])
+        with contextlib.suppress(AgentDied):
+            async with self._newest_wish():
+                await self._let_go()
+
+    async def _let_go(self) -> None:
         await self._stop_run()
         if self._session:
             session, self._session = self._session, None
@@ -125,8 +159,10 @@ class Engine:
         session = self._session
         if session is None:
             raise UsageError("no hosts are connected", "connect two hosts first")
+        session.require()
         generator = choose(test, session.views[Role.SENDER].facts, session.views[Role.RECEIVER].facts)
         self._run = run = Run(session, test, generator, self._interval)
+        self._run_id = 0  # until the history has given a number, nothing of this run may go to the one before
         try:
             self._run_id = await self._begin_record(preset, test, generator.name)
             self._emit(events.RunStarted(self._run_id, preset, test, generator.name, time.monotonic()))
@@ -174,6 +210,7 @@ class Engine:
 
     def _trouble(self, error: WorkbenchError) -> None:
         """Comes from the writer's thread."""
+        self._troubled = True
         event = events.HistoryTrouble(error.message, error.hint)
         with contextlib.suppress(RuntimeError):  # the loop is closed: nobody is left to be told
             self._loop.call_soon_threadsafe(self._emit, event)
@@ -212,12 +249,24 @@ class Engine:
         return host_names(self.ssh_config)
 
     def close(self) -> None:
-        """Ends the run, lets the hosts go, writes what waits. Blocks for some seconds at most; idempotent."""
-        if not self._thread.is_alive():
+        """Ends the run, lets the hosts go, writes what waits. Blocks for some seconds at most; idempotent. What is
+        asked of the engine from here on fails with UsageError."""
+        if self._closed or not self._thread.is_alive():
             return
+        leaving = self._submit(self._disconnect())
+        self._closed = True
         with contextlib.suppress(Exception):
-            self._submit(self._disconnect()).result(CLOSE_SECONDS)
+            leaving.result(CLOSE_SECONDS)
         if self._writer:
-            self._writer.close()
+            self._writer.close(TROUBLED_SECONDS if self._troubled else CLOSE_SECONDS)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(CLOSE_SECONDS)
+
+
+async def _cancel_all() -> None:
+    """Whoever still waits for an answer gets one: that it was cancelled."""
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    if others:
+        await asyncio.wait(others, timeout=CANCEL_SECONDS)

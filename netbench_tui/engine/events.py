@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from netbench_tui.model.host import Clock, Role
+from netbench_tui.model.question import Question
 from netbench_tui.model.run import Interval, RunResult, TrafficTest
 from netbench_tui.model.sample import HostSample
 from netbench_tui.model.session import HostView, Target
@@ -47,6 +48,39 @@ class HostFailed(Event):
     hint: str
     exit_code: int
     was_connected: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Asked(Event):
+    """A host wants to know something; `Engine.answer(number, answers)` tells it."""
+
+    number: int
+    question: Question
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionOver(Event):
+    """The question was answered, or is not asked any more: the connection attempt is over."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reconnecting(Event):
+    """A lost host is tried again, for the `attempt`-th time, in `wait` seconds."""
+
+    role: Role
+    name: str
+    attempt: int
+    wait: float
+
+
+@dataclass(frozen=True, slots=True)
+class HostReturned(Event):
+    """A lost host is back. `note` says what is new about it, e.g. that it was rebooted; empty if nothing is."""
+
+    view: HostView
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)

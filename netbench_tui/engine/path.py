@@ -31,7 +31,7 @@ def choose_path(
     sender: HostFacts, receiver: HostFacts, sender_management: str = "", receiver_management: str = ""
 ) -> PathChoice:
     """The data path between two hosts, or over loopback where both are this one machine."""
-    same_machine = bool(sender.boot_id) and sender.boot_id == receiver.boot_id
+    same_machine = _is_one_machine(sender, receiver)
     choices = list(_candidates(sender, receiver, same_machine))
     if not choices:
         return PathChoice(
@@ -55,6 +55,15 @@ def choose_path(
         {version: pair[1].text for version, pair in shared.items()},
         warning,
     )
+
+
+def _is_one_machine(sender: HostFacts, receiver: HostFacts) -> bool:
+    """The same boot and the same addresses: two containers of one machine share the boot alone."""
+
+    def addresses(facts: HostFacts) -> set[tuple[str, str]]:
+        return {(nic.name, address.text) for nic in facts.nics for address in nic.addresses}
+
+    return bool(sender.boot_id) and sender.boot_id == receiver.boot_id and addresses(sender) == addresses(receiver)
 
 
 def _candidates(sender: HostFacts, receiver: HostFacts, same_machine: bool) -> Iterator[tuple[Nic, Nic]]:

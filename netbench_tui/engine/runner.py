@@ -6,7 +6,10 @@ outcome is a RunResult with a reason and the raw output, and no process of the r
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Coroutine
+from dataclasses import replace
+from typing import Any
 
 from netbench_tui.analysis.metrics import compute
 from netbench_tui.engine.session import IDLE_HERTZ, RUN_HERTZ, Session
@@ -16,6 +19,7 @@ from netbench_tui.hosts.process import RemoteProcess
 from netbench_tui.model.host import Role
 from netbench_tui.model.run import Interval, ProcessOutput, RunResult, RunState, TrafficReport, TrafficTest
 from netbench_tui.model.sample import HostSample
+from netbench_tui.model.units import plain
 from netbench_tui.traffic.base import Generator, Path, ProcessSpec
 
 LISTEN_SECONDS = 5.0
@@ -26,6 +30,8 @@ FOLLOW_SECONDS = 3.0
 # A port that was free a moment ago may be taken by now: then another one is tried.
 PORT_TRIES = 3
 PORT_TAKEN = "in use"
+
+_log = logging.getLogger(__name__)
 
 
 class Stopped(Exception):
@@ -56,25 +62,32 @@ class Run:
 
     async def execute(self) -> RunResult:
         """Runs to the end. Raises nothing but what cancels the engine itself."""
+        failure: Exception | None = None
         try:
-            self.session.require()
-            await self.session.measure_clocks()
-            await self.session.set_rate(RUN_HERTZ)
             await self._traffic()
-        except Stopped:
-            return self._result(RunState.STOPPED, "stopped by the user", "")
-        except WorkbenchError as error:
+        except Exception as error:
+            failure = error
+        finally:
+            await self._end_processes()
             with contextlib.suppress(WorkbenchError):
-                await self._end_processes()
+                await self.session.set_rate(IDLE_HERTZ)
+        try:
+            return self._judge() if failure is None else self._failed(failure)
+        except Exception as error:
+            return self._failed(error)
+
+    def _failed(self, error: Exception) -> RunResult:
+        if isinstance(error, Stopped):
+            return self._result(RunState.STOPPED, "stopped by the user", "")
+        if isinstance(error, WorkbenchError):
             state = RunState.INTERRUPTED if self.session.lost else RunState.FAILED
             return self._result(state, error.message, error.hint)
-        finally:
-            with contextlib.suppress(WorkbenchError):
-                await self._end_processes()
-                await self.session.set_rate(IDLE_HERTZ)
-        return self._judge()
+        _log.error("a run broke off", exc_info=error)
+        return self._result(RunState.FAILED, f"a fault of the workbench: {error!r}", "please report it")
 
     async def _traffic(self) -> None:
+        await self.session.measure_clocks()
+        await self.session.set_rate(RUN_HERTZ)
         receiver = await self._start_receiver()
         sender = await self._start(
             Role.SENDER, self.generator.sender(self.test, self.path, self.session.hosts[Role.SENDER].facts)
@@ -90,7 +103,7 @@ class Run:
                 Role.RECEIVER, self.generator.receiver(self.test, self.path, host.facts), self._output
             )
             try:
-                await host.wait_listening(self.path.port, process.key, LISTEN_SECONDS)
+                await self._unless_stopped(host.wait_listening(self.path.port, process.key, LISTEN_SECONDS))
                 return process
             except HostRefused as error:
                 await self._end_processes()
@@ -101,6 +114,17 @@ class Run:
                         f"{host.name}: {self.generator.name} did not begin to listen: {why}", "see its output with show"
                     ) from None
         raise AssertionError("the last attempt returns or raises")
+
+    async def _unless_stopped(self, work: Coroutine[None, None, None]) -> None:
+        """Waits for `work`, but no longer than until the user presses stop."""
+        working, stop = asyncio.create_task(work), asyncio.create_task(self.stop_asked.wait())
+        try:
+            await asyncio.wait([working, stop], return_when=asyncio.FIRST_COMPLETED)
+            if not working.done():
+                raise Stopped
+            working.result()
+        finally:
+            await _cancelled(working, stop)
 
     def _addresses(self) -> tuple[str, str]:
         version = self.test.ip_version
@@ -140,22 +164,39 @@ class Run:
             if stop.done():
                 raise Stopped
             await asyncio.wait(ends, timeout=FOLLOW_SECONDS)
-            for process, task in zip((sender, receiver), ends, strict=True):
-                if not task.done() or not task.result():
-                    raise RunFailed(
-                        f"{self.generator.name} on the {process.role.value} did not end and was killed",
-                        "see its output with show; was the other side killed, or is the path cut?",
-                    )
+            lost = next((task.exception() for task in ends if task.done() and task.exception()), None)
+            if lost:
+                raise lost
+            if not (sender.ended and receiver.ended):
+                raise self._hanging(sender, receiver)
         finally:
-            for task in (*ends, stop):
-                task.cancel()
-            await asyncio.gather(*ends, stop, return_exceptions=True)
+            await _cancelled(*ends, stop)
+
+    def _hanging(self, *processes: RemoteProcess) -> RunFailed:
+        """Who did not end; behind what the other side said, which ended and may have had the trouble first."""
+        roles = " and on the ".join(process.role.value for process in processes if not process.ended)
+        complaints = [self._complaint(process) for process in processes if process.ended]
+        hanging = f"{self.generator.name} on the {roles} did not end and was killed"
+        return RunFailed("; ".join([*filter(None, complaints), hanging]), "see the whole output with show")
+
+    def _complaint(self, ended: RemoteProcess) -> str:
+        """What one side's output says is wrong, with the other side taken as blameless."""
+        outputs = {output.role: output for output in self._outputs()}
+        other = ended.role.other
+        outputs[other] = replace(outputs[other], stderr="", exit_code=0, signal=None)
+        error = self.generator.read(self.test, outputs[Role.RECEIVER], outputs[Role.SENDER]).error
+        if ended.role.value in error:
+            return error
+        return _last_line(outputs[ended.role]) if outputs[ended.role].exit_code else ""
 
     async def _end_processes(self) -> None:
+        """Each for itself, so that a host that was lost does not keep the other one from being cleaned."""
         for process in self._processes.values():
-            await process.stop()
+            with contextlib.suppress(WorkbenchError):
+                await process.stop()
         for process in self._processes.values():
-            await process.wait(FOLLOW_SECONDS)
+            with contextlib.suppress(WorkbenchError):
+                await process.wait(FOLLOW_SECONDS)
 
     def _outputs(self) -> tuple[ProcessOutput, ...]:
         return tuple(self._processes[role].output() for role in Role if role in self._processes)
@@ -179,6 +220,7 @@ class Run:
             metrics=metrics,
             report=report,
             outputs=self._outputs(),
+            lost_samples=self._skipped(),
         )
 
     def _result(self, state: RunState, reason: str, hint: str, report: TrafficReport | None = None) -> RunResult:
@@ -191,9 +233,21 @@ class Run:
             origin=self.origin,
             report=report or TrafficReport(received=tuple(self._seen)),
             outputs=self._outputs(),
+            lost_samples=self._skipped(),
         )
+
+    def _skipped(self) -> int:
+        """Looks that an agent left out because its link was slow."""
+        return sum(sample.skipped for samples in self.samples.values() for sample in samples)
+
+
+async def _cancelled(*tasks: asyncio.Task[Any]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _last_line(output: ProcessOutput) -> str:
-    lines = [line.strip() for line in (output.stderr or output.stdout).splitlines() if line.strip()]
-    return lines[-1] if lines else ""
+    """The last line that says something: iperf3 ends its complaints with `iperf3: exiting`."""
+    lines = [line.strip() for line in (output.stderr or output.stdout).splitlines()]
+    return next((plain(line) for line in reversed(lines) if line and not line.endswith("exiting")), "")

@@ -28,7 +28,7 @@ class Session:
         self.views: dict[Role, HostView] = {}
         self.lost: WorkbenchError | None = None
         self._reached = Reached()
-        self._closing = False
+        self._closing: asyncio.Task[None] | None = None
 
     async def open(self, ssh_config: str | None) -> None:
         """Connects both hosts. Raises the first failure after each was reported as an event, with all let go."""
@@ -124,11 +124,20 @@ class Session:
             self.emit(events.ClockMeasured(role, await host.measure_clock()))
 
     async def set_rate(self, hertz: float) -> None:
-        for host in self.hosts.values():
-            await host.sample(hertz)
+        """Samples of both hosts at this rate from now on. Raises the first failure after both were asked."""
+        answers = await asyncio.gather(*(host.sample(hertz) for host in self.hosts.values()), return_exceptions=True)
+        for answer in answers:
+            if isinstance(answer, BaseException):
+                raise answer
 
     async def close(self) -> None:
-        """Lets both hosts go, whatever state they are in; idempotent."""
-        self._closing = True
-        await asyncio.gather(*(host.close() for host in self.hosts.values()))
-        await self._reached.close()
+        """Lets both hosts go, whatever state they are in; idempotent, and carried to its end even if cancelled."""
+        if self._closing is None:
+            self._closing = asyncio.create_task(self._let_go())
+        await asyncio.shield(self._closing)
+
+    async def _let_go(self) -> None:
+        try:
+            await asyncio.gather(*(host.close() for host in self.hosts.values()), return_exceptions=True)
+        finally:
+            await self._reached.close()

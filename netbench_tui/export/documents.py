@@ -3,8 +3,8 @@
 Their shape is a promise to scripts: `schema` 1 may gain keys and never loses or changes one.
 
 run document (`run`, `show`):
-    schema, kind = "run", id (null if not kept), session, state, preset, started, ended (ISO 8601, UTC; ended may be
-    null), generator, generator_version, test {...}, note, reason, hint, lost_samples,
+    schema, kind = "run", id (null if not kept), session (null where not known), state, preset, started, ended
+    (ISO 8601, UTC; ended may be null), generator, generator_version, test {...}, note, reason, hint, lost_samples,
     hosts {sender, receiver}: name, kernel, cpu_model, cpus, numa_nodes, nic, driver, link_mbit, mtu, addresses,
         privilege, shares_cpus,
     origin, window {start, end, seconds} or null: seconds on the run's own time line, origin is the streams' start,

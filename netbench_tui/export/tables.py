@@ -5,10 +5,11 @@ with grep still says what it is. Text that came from a host is made safe for the
 """
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 
 from rich.cells import cell_len
 
+from netbench_tui.analysis.metrics import SHARED_CPUS
 from netbench_tui.model import units
 from netbench_tui.model.host import Role
 from netbench_tui.model.run import Metric, RunResult, TrafficTest
@@ -32,6 +33,10 @@ _ORDER = (
     "softnet_dropped",
     "softnet_squeezed",
 )
+# The field's way of writing them.
+_WORDS = {"cpu": "CPU", "nic": "NIC"}
+# They are whole in the kernel; at the window's ends their share is estimated.
+_COUNTED = ("packets", "segments", "1/s", "")
 # Said by peak_cpu's own row.
 _FOLDED = frozenset({"peak_cpu_number", "peak_cpu_user", "peak_cpu_system", "peak_cpu_softirq"})
 # Room for what both hosts' busiest CPUs did: two notes of peak_cpu.
@@ -51,6 +56,8 @@ def metric_text(metric: Metric) -> tuple[str, str]:
         return units.percent(value), unit
     if unit in ("cores", "s", "Gbit/s", "Gbit/s/core"):
         return units.fixed(value), unit
+    if unit in _COUNTED:
+        return units.count(value), unit
     is_small_fraction = value is not None and abs(value) < 100 and not float(value).is_integer()
     return (units.fixed(value) if is_small_fraction else units.count(value)), unit
 
@@ -75,7 +82,8 @@ def run_table(summary: RunSummary, result: RunResult, hosts: Mapping[Role, HostV
     if result.reason:
         lines += [f"{result.state.value}: {_safe(result.reason)}", *([_safe(result.hint)] if result.hint else []), ""]
     if result.metrics:
-        lines += [*_metric_rows(result.metrics, summary), ""]
+        said = {SHARED_CPUS} if _shares_cpus(hosts or {}) else set()
+        lines += [*_metric_rows(result.metrics, summary, said), ""]
     lines += [f"{event_time}  {text}" for event_time, text in _events(result)]
     return "\n".join(lines).rstrip() + "\n"
 
@@ -95,11 +103,15 @@ def _head(summary: RunSummary, result: RunResult, hosts: Mapping[Role, HostView]
     lines += [f"· {_safe(note)}" for note in result.report.notes]
     if result.lost_samples:
         lines.append(f"! {result.lost_samples} samples were lost")
-    if any(view.shares_cpus for view in hosts.values()):
+    if _shares_cpus(hosts):
         lines.append("· CPU figures are shared by both hosts: they are one machine")
     if summary.note:
         lines.append(f"· {_safe(summary.note)}")
     return lines
+
+
+def _shares_cpus(hosts: Mapping[Role, HostView]) -> bool:
+    return any(view.shares_cpus for view in hosts.values())
 
 
 def _host(name: str, view: HostView | None) -> str:
@@ -107,15 +119,20 @@ def _host(name: str, view: HostView | None) -> str:
     return " ".join(filter(None, (_safe(name), _safe(view.data_nic) if view else "")))
 
 
-def _metric_rows(metrics: Sequence[Metric], summary: RunSummary) -> list[str]:
-    """Aligned rows: name, sender, receiver, pair, unit, remark."""
+def metric_words(name: str) -> str:
+    """A metric's name for people: `peak CPU` for peak_cpu."""
+    return " ".join(_WORDS.get(word, word) for word in name.split("_"))
+
+
+def _metric_rows(metrics: Sequence[Metric], summary: RunSummary, said: Set[str]) -> list[str]:
+    """Aligned rows: name, sender, receiver, pair, unit, remark. Remarks in `said` stand above the table already."""
     table = [["", f"▲ {_safe(summary.sender)}", f"▼ {_safe(summary.receiver)}", "pair", "", ""]]
     for name in _ordered(metrics):
         of_name = {metric.role: metric for metric in metrics if metric.name == name}
         texts = {role: metric_text(metric) for role, metric in of_name.items()}
         numbers = [texts[role][0] if role in texts else "" for role in (Role.SENDER, Role.RECEIVER, None)]
         unit = next(iter(texts.values()))[1]
-        table.append([_safe(name.replace("_", " ")), *numbers, _safe(unit), _remark(of_name)])
+        table.append([_safe(metric_words(name)), *numbers, _safe(unit), _remark(of_name, said)])
     return _aligned(table, right=(1, 2, 3))
 
 
@@ -124,9 +141,9 @@ def _ordered(metrics: Sequence[Metric]) -> list[str]:
     return sorted(present, key=lambda name: _ORDER.index(name) if name in _ORDER else len(_ORDER))
 
 
-def _remark(of_name: Mapping[Role | None, Metric]) -> str:
+def _remark(of_name: Mapping[Role | None, Metric], said: Set[str]) -> str:
     """The notes of a row; one that both hosts share is said once, without a sign."""
-    notes = {role: _safe(metric.note) for role, metric in of_name.items() if metric.note}
+    notes = {role: _safe(metric.note) for role, metric in of_name.items() if metric.note and metric.note not in said}
     if len(set(notes.values())) == 1 and len(notes) == len(of_name):
         text = next(iter(notes.values()))
     else:

@@ -5,6 +5,7 @@ know: a damaged file, another program's or a newer one's is refused and stays as
 """
 
 import contextlib
+import errno
 import os
 import shutil
 import sqlite3
@@ -22,6 +23,7 @@ BUSY_SECONDS = 5.0
 STRICT_SINCE = (3, 37, 0)
 _RETRY_SECONDS = 0.02
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+_making = threading.Lock()
 
 
 def connect(path: Path, migrations: Sequence[str] = MIGRATIONS) -> sqlite3.Connection:
@@ -34,7 +36,9 @@ def connect(path: Path, migrations: Sequence[str] = MIGRATIONS) -> sqlite3.Conne
     connection = None
     try:
         connection = _open(path, writable)
+        connection.execute("BEGIN")  # one snapshot: another opener may be migrating just now
         version = _checked_version(connection, path, len(migrations))
+        connection.execute("COMMIT")
         if version < len(migrations):
             migrate(connection, path, migrations)
         if writable:
@@ -50,13 +54,24 @@ def _prepare(path: Path) -> bool:
     """Makes folder and file; True if the file may be written."""
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        _make(path)
+        if not os.access(path, os.R_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     except OSError as error:
-        if path.is_file() and os.access(path, os.R_OK):
-            return False
         hint = "name another file with --history, or set XDG_DATA_HOME"
         raise HistoryError(f"the history {path} cannot be opened: {error.strerror}", hint) from None
-    return os.access(path.parent, os.W_OK)
+    return os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
+
+
+def _make(path: Path) -> None:
+    """An existing file is not opened: POSIX takes all of a process's locks on a file away when any descriptor of it is
+    closed, SQLite's too, and then another process would remove the write-ahead log under our writer."""
+    with _making:
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if not path.exists():
+            with contextlib.suppress(FileExistsError):
+                os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
 
 
 def _open(path: Path, writable: bool) -> sqlite3.Connection:

@@ -29,13 +29,13 @@ def test_a_run_table_says_who_what_and_how_much(stored: StoredRun) -> None:
     assert _row(table, "efficiency").split() == ["efficiency", "12.69", "Gbit/s/core"]
     assert _row(table, "service demand").split()[2:5] == ["1.042", "–", "µs/KiB"]
     assert "▼ samples are missing" in _row(table, "service demand")
-    assert _row(table, "peak cpu").split()[2:5] == ["98", "46", "%"]
-    assert "▲ cpu 3: user 1   ▼ cpu 7: user 2" in _row(table, "peak cpu")
-    assert _row(table, "nic packets per second").split()[4:6] == ["5030.0", "k"]
+    assert _row(table, "peak CPU").split()[2:5] == ["98", "46", "%"]
+    assert "▲ cpu 3: user 1   ▼ cpu 7: user 2" in _row(table, "peak CPU")
+    assert _row(table, "NIC packets per second").split()[4:6] == ["5030.0", "k"]
     assert _row(table, "joules per gigabyte").split()[3:] == ["3.50", "J/GB"]
-    assert "peak cpu number" not in table
+    assert "peak CPU number" not in table
     assert lines[-1].split() == ["┊", "2.50", "s", "▲", "TSO", "off"]
-    assert table.index("throughput") < table.index("efficiency") < table.index("peak cpu") < table.index("joules")
+    assert table.index("throughput") < table.index("efficiency") < table.index("peak CPU") < table.index("joules")
 
 
 def test_columns_line_up(stored: StoredRun) -> None:

@@ -1,0 +1,123 @@
+"""An engine with a history of its own, its events on record, and a look at what a lab leaves on the machine."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from netbench_tui.engine import events
+from netbench_tui.engine.engine import Engine
+from netbench_tui.hosts.lab import records
+from netbench_tui.model.host import Role
+
+DEADLINE_SECONDS = 30.0
+
+
+def poll(condition: Callable[[], Any], what: str, seconds: float = DEADLINE_SECONDS) -> Any:
+    deadline = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < deadline, f"not within {seconds} s: {what}"
+        time.sleep(0.01)
+    return found
+
+
+def processes_in(inode: int, command: str = "") -> list[int]:
+    """Processes whose network namespace has that inode, and whose command has that name."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                if (entry / "ns/net").stat().st_ino == inode and command in (entry / "comm").read_text():
+                    found.append(int(entry.name))
+            except OSError:
+                continue
+    return found
+
+
+class Bench:
+    """`seen` are all events so far. `footprint` remembers the lab of the present session, for `left`."""
+
+    def __init__(self, history: Path) -> None:
+        self.history = history
+        self.engine = Engine(history)
+        self.seen: list[events.Event] = []
+        self.inodes: dict[Role, int] = {}
+        self.names: list[Path] = []
+        self.keepers: list[int] = []
+        self._lock = threading.Lock()
+        self.engine.subscribe(self._keep)
+        self.engine.start()
+
+    def _keep(self, event: events.Event) -> None:
+        with self._lock:
+            self.seen.append(event)
+
+    def of(self, kind: type[Any]) -> list[Any]:
+        with self._lock:
+            return [event for event in self.seen if isinstance(event, kind)]
+
+    def connect(self, target: Any) -> None:
+        self.engine.connect(target).result(DEADLINE_SECONDS)
+        self.footprint()
+
+    def footprint(self) -> None:
+        assert self.engine._session and self.engine._session._reached.lab
+        lab = self.engine._session._reached.lab
+        for role, host in lab.hosts.items():
+            path = Path(host.enter[host.enter.index("--net") + 1])
+            self.inodes[role] = path.stat().st_ino
+            if path.is_relative_to(records.NETNS_FOLDER):
+                self.names.append(path)
+        self.keepers.append(lab._keeper.pid)
+
+    def left(self) -> list[str]:
+        found = [str(name) for name in self.names if name.exists()]
+        found += [f"keeper {pid}" for pid in self.keepers if records.process_start(pid) is not None]
+        return found + [f"process {pid}" for inode in self.inodes.values() for pid in processes_in(inode)]
+
+    def generators(self, role: Role, command: str = "iperf3") -> list[int]:
+        return processes_in(self.inodes[role], command)
+
+    def wait_running(self, intervals: int = 3) -> None:
+        """Until the run in progress has reported some intervals."""
+        before = len(self.of(events.IntervalSeen))
+        poll(lambda: len(self.of(events.IntervalSeen)) >= before + intervals, "intervals of the run")
+
+
+@pytest.fixture
+def make_bench(tmp_path: Path) -> Iterator[Callable[..., Bench]]:
+    made: list[Bench] = []
+
+    def make(history: Path | None = None) -> Bench:
+        made.append(Bench(history or tmp_path / "history.db"))
+        return made[-1]
+
+    yield make
+    for bench in made:
+        bench.engine.close()
+        assert not bench.left()
+
+
+@pytest.fixture
+def bench(make_bench: Callable[..., Bench]) -> Bench:
+    return make_bench()
+
+
+@pytest.fixture(scope="module")
+def lab_bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    """One connected lab for the tests of a module that leave it standing."""
+    from netbench_tui.model.session import LabTarget
+
+    bench = Bench(tmp_path_factory.mktemp("history") / "history.db")
+    bench.connect(LabTarget())
+    yield bench
+    bench.engine.close()
+    assert not bench.left()
+
+
+@pytest.fixture
+def eventually() -> Callable[..., Any]:
+    return poll
