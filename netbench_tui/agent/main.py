@@ -14,6 +14,7 @@ errno name or "malformed", "text": ...}}. Events: {"ev": "hello"}, {"ev": "tick"
 
 import errno
 import os
+import pwd
 import signal
 import sys
 import time
@@ -67,6 +68,7 @@ class Agent(object):
             "ev": "hello",
             "protocol": PROTOCOL,
             "uid": os.geteuid(),
+            "user": _user(),
             "python": "%d.%d.%d" % sys.version_info[:3],
             "kernel": kernel.release,
             "name": kernel.nodename,
@@ -194,6 +196,13 @@ OPERATIONS = {
     "spawn": Agent.spawn,
     "stop": Agent.stop,
 }
+
+
+def _user():
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        return str(os.geteuid())
 
 
 def _boot_id():

@@ -14,7 +14,7 @@ from netbench_tui.model.preset import parse_size
 
 VERBS = ("connect", "lab", "run", "history", "show", "presets")
 # Options of the program itself that take a value, so that the first word can be found behind them.
-VALUED = ("-F", "--ssh-config", "--history", "--theme")
+VALUED = ("-F", "--ssh-config", "--history", "--theme", "--python")
 EXAMPLES = """\
 examples:
   netbench-tui                          choose two hosts on the Connect screen
@@ -92,9 +92,12 @@ def _parser() -> argparse.ArgumentParser:
 
 def _add_common(parser: argparse.ArgumentParser, default: str | None) -> None:
     def add(*names: str, **how: Any) -> None:
-        parser.add_argument(*names, default=default, **how)
+        parser.add_argument(*names, **({"default": default} | how))
 
     add("-F", "--ssh-config", metavar="FILE", help="use this ssh_config instead of ~/.ssh/config")
+    accept = "write the key of a host that is not known yet to known_hosts instead of refusing it"
+    add("--accept-new", action="store_true", help=accept)
+    add("--python", action="append", metavar="[HOST=]PATH", help="the Python to run the agent with, on HOST or on both")
     add("--history", metavar="FILE", help="the history database (default: in the XDG data folder)")
     add("--theme", choices=("dark", "light", "okabe"), help="colours of the workbench")
 
@@ -110,6 +113,9 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--lab", action="store_true", help="between two namespaces of this machine")
     parser.add_argument("--sender", metavar="HOST", help="`local` is this machine")
     parser.add_argument("--receiver", metavar="HOST")
+    parser.add_argument("--sender-nic", metavar="NIC", help="the NIC that sends, with --receiver-nic (default: chosen)")
+    parser.add_argument("--receiver-nic", metavar="NIC")
+    parser.add_argument("--ask-pass", action="store_true", help="ask for passwords and passphrases on this terminal")
     _add_lab(parser)
     traffic = parser.add_argument_group("instead of what the preset says")
     traffic.add_argument("--streams", type=int)

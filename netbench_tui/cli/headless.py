@@ -9,7 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
+from netbench_tui.cli.asking import ask, require_terminal
 from netbench_tui.cli.terminal import complain, undisturbed
+from netbench_tui.cli.ways import make_engine
 from netbench_tui.config import load_preset
 from netbench_tui.engine import events
 from netbench_tui.engine.engine import Engine
@@ -31,8 +33,8 @@ class Progress:
     It prints in the thread that waits, never in the engine's: a terminal that does not read must not stop a run.
     """
 
-    def __init__(self, talk: bool) -> None:
-        self.talk = talk
+    def __init__(self, engine: Engine, talk: bool) -> None:
+        self.engine, self.talk = engine, talk
         self.run_id = 0
         self.views: dict[Role, HostView] = {}
         self._waiting: queue.SimpleQueue[events.Event | None] = queue.SimpleQueue()
@@ -66,6 +68,8 @@ class Progress:
             self._say(f"running {event.preset} with {event.generator} for {event.test.seconds:g} s")
         elif isinstance(event, events.Connecting):
             self._say(f"{event.name}: {event.step}")
+        elif isinstance(event, events.Asked):
+            self.engine.answer(event.number, ask(event.question))
         elif isinstance(event, events.HostFailed) and not event.was_connected:
             self._say(f"{event.message}")
 
@@ -78,12 +82,17 @@ def run_preset(name: str, target: Target, arguments: argparse.Namespace, history
     """0 if the run gave figures, else the exit code of RunFailed; what cannot begin is raised."""
     preset = load_preset(name)
     test = _overridden(preset.test, arguments)
-    progress = Progress(sys.stderr.isatty())
-    engine = Engine(history, arguments.ssh_config)
+    may_ask = getattr(arguments, "ask_pass", False)
+    if may_ask:
+        require_terminal()
+    engine = make_engine(arguments, history, may_ask)
+    progress = Progress(engine, sys.stderr.isatty())
     engine.subscribe(progress.deliver)
     engine.start()
     try:
         progress.follow(engine.connect(target))
+        if nics := _nics(arguments):
+            progress.follow(engine.choose_path(*nics))
         started = time.time()
         result = progress.follow(engine.run(preset.name, test))
         ended = time.time()
@@ -94,6 +103,16 @@ def run_preset(name: str, target: Target, arguments: argparse.Namespace, history
     summary = _summary(progress, preset, result, (started, ended))
     _print(summary, result, progress.views, getattr(arguments, "json", False))
     return 0 if result.state is RunState.FINISHED else RunFailed.exit_code
+
+
+def _nics(arguments: argparse.Namespace) -> tuple[str, str] | None:
+    """The data path, where the command line says it."""
+    nics = getattr(arguments, "sender_nic", None), getattr(arguments, "receiver_nic", None)
+    if nics[0] and nics[1]:
+        return nics[0], nics[1]
+    if any(nics):
+        raise UsageError("one NIC of the data path is missing", "name both: --sender-nic NIC --receiver-nic NIC")
+    return None
 
 
 def _overridden(test: TrafficTest, arguments: argparse.Namespace) -> TrafficTest:

@@ -4,14 +4,14 @@ import argparse
 from pathlib import Path
 
 from netbench_tui.cli.terminal import undisturbed
-from netbench_tui.engine.engine import Engine
+from netbench_tui.cli.ways import make_engine
 from netbench_tui.model.session import Target
 from netbench_tui.tui.app import run_app
 
 
 def open_workbench(target: Target | None, arguments: argparse.Namespace, history: Path) -> int:
     """Returns when the user quits, with the hosts let go."""
-    engine = Engine(history, arguments.ssh_config)
+    engine = make_engine(arguments, history, may_ask=True)
     engine.start()
     try:
         return run_app(engine, target, arguments.theme)

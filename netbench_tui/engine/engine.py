@@ -9,21 +9,24 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, TypeVar
 
 from netbench_tui.config import list_presets
 from netbench_tui.engine import events
+from netbench_tui.engine.questions import Questions
 from netbench_tui.engine.runner import Run
 from netbench_tui.engine.session import Session
 from netbench_tui.engine.sshconfig import host_names
+from netbench_tui.engine.ways import Ways
 from netbench_tui.errors import AgentDied, HistoryError, UsageError, WorkbenchError
 from netbench_tui.history.repository import History
 from netbench_tui.history.writer import HistoryWriter
 from netbench_tui.model.host import Role
 from netbench_tui.model.preset import Preset
+from netbench_tui.model.question import Answers
 from netbench_tui.model.run import Interval, RunResult, TrafficTest
 from netbench_tui.model.sample import HostSample
 from netbench_tui.model.session import RecentPair, RunSummary, StoredRun, Target
@@ -46,8 +49,19 @@ _log = logging.getLogger(__name__)
 class Engine:
     """`start` it before use and `close` it at the end. All methods may be called from any thread."""
 
-    def __init__(self, history: Path, ssh_config: str | None = None) -> None:
+    def __init__(
+        self,
+        history: Path,
+        ssh_config: str | None = None,
+        *,
+        accept_new: bool = False,
+        may_ask: bool = False,
+        pythons: Mapping[str, str] | None = None,
+    ) -> None:
+        """`may_ask` promises that a subscriber shows `Asked` events to a person and calls `answer`."""
         self.history_path, self.ssh_config = history, ssh_config
+        self._questions = Questions(self._emit)
+        self._ways = Ways(ssh_config, accept_new, self._questions.ask if may_ask else None, pythons or {})
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._work, name="engine", daemon=True)
         self._faces: list[Callable[[events.Event], None]] = []
@@ -102,8 +116,8 @@ class Engine:
     async def _connect(self, target: Target) -> None:
         async with self._newest_wish():
             await self._let_go()
-            session = Session(target, self._emit, self._sample)
-            self._opening = asyncio.create_task(session.open(self.ssh_config))
+            session = Session(target, self._ways, self._emit, self._sample, lambda: self._record_views(session))
+            self._opening = asyncio.create_task(session.open())
             try:
                 await self._opening
             except asyncio.CancelledError:
@@ -112,7 +126,10 @@ class Engine:
             finally:
                 self._opening = None
             self._session = session
-            self._history_writer().start_session(target, session.views[Role.SENDER], session.views[Role.RECEIVER])
+
+    def _record_views(self, session: Session) -> None:
+        """A run is kept with the hosts and the path as they were: what changed begins another session there."""
+        self._history_writer().start_session(session.target, session.views[Role.SENDER], session.views[Role.RECEIVER])
 
     @contextlib.asynccontextmanager
     async def _newest_wish(self) -> AsyncIterator[None]:
@@ -125,6 +142,22 @@ class Engine:
             if wish != self._wish:
                 raise AgentDied(GIVEN_UP)
             yield
+
+    def choose_path(self, sender_nic: str, receiver_nic: str) -> Future[None]:
+        """Sends the traffic over these NICs from now on; PairConnected tells. Fails with UsageError."""
+        return self._submit(self._choose_path(sender_nic, receiver_nic))
+
+    async def _choose_path(self, sender_nic: str, receiver_nic: str) -> None:
+        if self._run:
+            raise UsageError("a run is in progress", "stop it first, or wait for its end")
+        if self._session is None:
+            raise UsageError("no hosts are connected", "connect two hosts first")
+        self._session.choose_path(sender_nic, receiver_nic)
+
+    def answer(self, number: int, answers: Answers | None) -> None:
+        """Answers an `Asked` event; None declines. Returns at once."""
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits for it any more
+            self._loop.call_soon_threadsafe(self._questions.answer, number, answers)
 
     def disconnect(self) -> Future[None]:
         return self._submit(self._disconnect())

@@ -4,6 +4,7 @@ import ipaddress
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from netbench_tui.errors import UsageError
 from netbench_tui.model.host import Address, HostFacts, Nic
 
 
@@ -44,15 +45,62 @@ def choose_path(
         return (not carries_ssh, min(a.speed_mbit or 0, b.speed_mbit or 0), a.kind == b.kind == "physical")
 
     a, b = max(choices, key=rank)
-    shared = dict(_shared(a, b, same_machine))
-    warning = ""
-    if not same_machine and (a.name == sender_management or b.name == receiver_management):
-        warning = "the only common subnet also carries the SSH connections: runs disturb them"
+    return _choice(a, b, same_machine, sender_management, receiver_management)
+
+
+def path_between(
+    sender: HostFacts,
+    receiver: HostFacts,
+    nics: tuple[str, str],
+    sender_management: str = "",
+    receiver_management: str = "",
+) -> PathChoice:
+    """The path over the two NICs that a person chose, also where only a router joins them. Raises UsageError."""
+    a, b = sender.nic(nics[0]), receiver.nic(nics[1])
+    if a is None or b is None:
+        host, name = (sender, nics[0]) if a is None else (receiver, nics[1])
+        raise UsageError(f"{host.name} has no NIC {name}", f"it has: {', '.join(nic.name for nic in host.nics)}")
+    same_machine = _is_one_machine(sender, receiver) and a.kind == b.kind == "loopback"
+    if any(_shared(a, b, same_machine)):
+        return _choice(a, b, same_machine, sender_management, receiver_management)
+    routed = _first_addresses(a), _first_addresses(b)
+    versions = sorted(routed[0].keys() & routed[1].keys())
+    if not versions:
+        raise UsageError(
+            f"{a.name} and {b.name} have no addresses of one IP version", "give both an address, or choose other NICs"
+        )
     return PathChoice(
         a.name,
         b.name,
-        {version: pair[0].text for version, pair in shared.items()},
-        {version: pair[1].text for version, pair in shared.items()},
+        {version: routed[0][version] for version in versions},
+        {version: routed[1][version] for version in versions},
+        f"{a.name} and {b.name} share no subnet: the traffic goes where the routes lead",
+    )
+
+
+def _first_addresses(nic: Nic) -> dict[int, str]:
+    found: dict[int, str] = {}
+    for address in nic.addresses:
+        if address.scope == "global":
+            found.setdefault(address.family, address.text)
+    return found
+
+
+def _choice(a: Nic, b: Nic, same_machine: bool, sender_management: str, receiver_management: str) -> PathChoice:
+    shared = {version: (mine.text, theirs.text) for version, (mine, theirs) in _shared(a, b, same_machine)}
+    if 6 not in shared and not same_machine:
+        # One link carries both IP versions; a zone names the NIC, since every link has the same such subnet.
+        local = [next((i.text for i in nic.addresses if i.family == 6 and i.scope == "link"), "") for nic in (a, b)]
+        if all(local):
+            shared[6] = (f"{local[0]}%{a.name}", f"{local[1]}%{b.name}")
+    warning = ""
+    if not same_machine and (a.name == sender_management or b.name == receiver_management):
+        warning = "the data path also carries an SSH connection: runs disturb it"
+    return PathChoice(
+        a.name,
+        b.name,
+        {version: pair[0] for version, pair in shared.items()},
+        {version: pair[1] for version, pair in shared.items()},
         warning,
     )
 

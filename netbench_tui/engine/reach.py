@@ -4,10 +4,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from netbench_tui.engine.ways import Ways
 from netbench_tui.hosts.local import LocalTransport
 from netbench_tui.hosts.transport import Transport
 from netbench_tui.model.host import Role
-from netbench_tui.model.session import HostTarget, LabTarget, PairTarget, Reach, Target
+from netbench_tui.model.session import LabTarget, PairTarget, Reach, Target
 
 if TYPE_CHECKING:
     from netbench_tui.hosts.lab.lab import Lab
@@ -51,27 +52,27 @@ async def prepare(target: Target, on_step: Step) -> Reached:
     )
 
 
-async def open_transport(target: Target, role: Role, reached: Reached, ssh_config: str | None) -> Transport:
+async def open_transport(
+    target: Target, role: Role, reached: Reached, ways: Ways, on_note: Callable[[str], None]
+) -> Transport:
     """The way to one host. Raises HostUnreachable, HostKeyUnknown, HostKeyChanged, LoginRefused, UsageError."""
     if isinstance(target, PairTarget):
         host = target.sender if role is Role.SENDER else target.receiver
-        return await _open_host(host, ssh_config)
+        if host.reach is Reach.LOCAL:
+            return LocalTransport(host.name)
+        from netbench_tui.hosts.ssh import SshSettings, SshTransport
+
+        return await SshTransport.connect(
+            host.name, SshSettings(ways.ssh_config, ways.accept_new, ways.asker, role, on_note)
+        )
     assert reached.lab
     host_in_lab = reached.lab.hosts[role]
     if not target.ssh:
         return LocalTransport(host_in_lab.name, Reach.LAB, host_in_lab.enter)
-    from netbench_tui.hosts.ssh import SshAccess, SshTransport
+    from netbench_tui.hosts.ssh import SshAccess, SshSettings, SshTransport
 
     facts = host_in_lab.ssh
     assert facts
     handle = await reached.lab.open_ssh_socket(role)
     access = SshAccess(handle, facts.user, str(facts.client_key), str(facts.known_hosts), facts.host_key_alias)
-    return await SshTransport.connect(host_in_lab.name, access=access)
-
-
-async def _open_host(host: HostTarget, ssh_config: str | None) -> Transport:
-    if host.reach is Reach.LOCAL:
-        return LocalTransport(host.name)
-    from netbench_tui.hosts.ssh import SshTransport
-
-    return await SshTransport.connect(host.name, ssh_config)
+    return await SshTransport.connect(host_in_lab.name, SshSettings(role=role), access)

@@ -1,12 +1,17 @@
-"""One sitting with two hosts: connects them, chooses the data path, hands on their samples. Used by engine.py."""
+"""One sitting with two hosts: connects them, chooses the data path, hands on their samples, brings a lost one back.
+
+Used by engine.py. A host that does not answer in time is taken to be lost; a lost host is tried again with growing
+pauses until it is back or the sitting ends.
+"""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Iterator
 
 from netbench_tui.engine import events
-from netbench_tui.engine.path import PathChoice, choose_path, management_nic
+from netbench_tui.engine.path import PathChoice, choose_path, management_nic, path_between
 from netbench_tui.engine.reach import Reached, names, open_transport, prepare
-from netbench_tui.errors import HostLost, WorkbenchError
+from netbench_tui.engine.ways import Ways
+from netbench_tui.errors import HostKeyChanged, HostKeyUnknown, HostLost, LoginRefused, UsageError, WorkbenchError
 from netbench_tui.hosts.connection import HostConnection
 from netbench_tui.model.host import Role
 from netbench_tui.model.sample import HostSample
@@ -15,22 +20,38 @@ from netbench_tui.model.session import HostView, LabTarget, Target
 # Between runs a look twice a second keeps the screens alive and disturbs nobody.
 IDLE_HERTZ = 2.0
 RUN_HERTZ = 10.0
+# How often a host is asked whether it is alive; a frozen one is noticed in this time and PULSE_PATIENCE more.
+PULSE_SECONDS = 3.0
+PULSE_PATIENCE = 8.0
+# Before each try to bring a host back; the last one goes on for ever. A reboot takes a minute or five.
+PAUSES = (1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
+# What waiting does not mend: somebody must look at it.
+HOPELESS = (HostKeyChanged, HostKeyUnknown, LoginRefused)
 
 
 class Session:
-    """Made by `open`. `emit` gets the events; `on_sample` every sample, for the run in progress."""
+    """Made by `open`. `emit` gets the events; `on_sample` every sample, for the run in progress; `on_views` is called
+    when what is known of a host or of the path has changed."""
 
     def __init__(
-        self, target: Target, emit: Callable[[events.Event], None], on_sample: Callable[[Role, HostSample], None]
+        self,
+        target: Target,
+        ways: Ways,
+        emit: Callable[[events.Event], None],
+        on_sample: Callable[[Role, HostSample], None],
+        on_views: Callable[[], None],
     ) -> None:
-        self.target, self.emit, self.on_sample = target, emit, on_sample
+        self.target, self.ways, self.emit, self.on_sample, self.on_views = target, ways, emit, on_sample, on_views
         self.hosts: dict[Role, HostConnection] = {}
         self.views: dict[Role, HostView] = {}
-        self.lost: WorkbenchError | None = None
+        self.lost: dict[Role, WorkbenchError] = {}
+        self._hertz = IDLE_HERTZ
+        self._path = PathChoice()
         self._reached = Reached()
         self._closing: asyncio.Task[None] | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
 
-    async def open(self, ssh_config: str | None) -> None:
+    async def open(self) -> None:
         """Connects both hosts. Raises the first failure after each was reported as an event, with all let go."""
         try:
             self._reached = await prepare(self.target, self._step)
@@ -40,37 +61,56 @@ class Session:
             raise
         try:
             # Both are tried to the end, so that one glance shows what is wrong with either.
-            for outcome in await asyncio.gather(*(self._connect(r, ssh_config) for r in Role), return_exceptions=True):
+            for outcome in await asyncio.gather(*(self._connect(role) for role in Role), return_exceptions=True):
                 if isinstance(outcome, BaseException):
                     raise outcome
-            self._choose_path()
+            self._use(self._best_path())
             await self.set_rate(IDLE_HERTZ)
         except BaseException:
             await self.close()
             raise
+        self._begin(self._watch())
 
-    async def _connect(self, role: Role, ssh_config: str | None) -> None:
+    async def _connect(self, role: Role) -> None:
         name = names(self.target)[role]
         self._step(role, name, "opening the connection")
         try:
-            transport = await open_transport(self.target, role, self._reached, ssh_config)
-            host = self.hosts[role] = HostConnection(role, transport, self._sample, self._lost)
-            await host.connect(lambda step: self._step(role, name, step))
+            host = await self._dial(role)
         except WorkbenchError as error:
             self._failed(role, name, error)
             raise
-        self.views[role] = self._view(host)
-        self.emit(events.HostConnected(self.views[role]))
+        self.emit(events.HostConnected(self._view(host)))
+
+    async def _dial(self, role: Role) -> HostConnection:
+        name = names(self.target)[role]
+        transport = await open_transport(
+            self.target, role, self._reached, self.ways, lambda note: self._step(role, name, note)
+        )
+        host = HostConnection(
+            role,
+            transport,
+            self._sample,
+            lambda role, error: self._lose(role, error) if self.hosts.get(role) is host else None,
+            self.ways.asker,
+            self.ways.python(name),
+        )
+        try:
+            await host.connect(lambda step: self._step(role, name, step))
+        except BaseException:
+            await host.close()
+            raise
+        self.hosts[role] = host
+        return host
 
     def _step(self, role: Role, name: str, step: str) -> None:
-        self.emit(events.Connecting(role, name, step))
+        if role not in self.lost:  # the steps of coming back are not shown: Reconnecting is
+            self.emit(events.Connecting(role, name, step))
 
     def _failed(self, role: Role, name: str, error: WorkbenchError, was_connected: bool = False) -> None:
         self.emit(events.HostFailed(role, name, error.message, error.hint, error.exit_code, was_connected))
 
-    def _view(self, host: HostConnection, path: PathChoice | None = None) -> HostView:
-        path = path or PathChoice()
-        sending = host.role is Role.SENDER
+    def _view(self, host: HostConnection) -> HostView:
+        path, sending = self._path, host.role is Role.SENDER
         return HostView(
             role=host.role,
             name=host.name,
@@ -82,53 +122,122 @@ class Session:
             addresses=dict(path.sender if sending else path.receiver),
             management_nic=management_nic(host.facts, host.ssh_connection),
             shares_cpus=isinstance(self.target, LabTarget),
+            privilege_note=host.privilege_note,
             transport_note=host.transport.note,
         )
 
-    def _choose_path(self) -> None:
-        sender, receiver = self.hosts[Role.SENDER], self.hosts[Role.RECEIVER]
+    # the data path
+
+    def _best_path(self) -> PathChoice:
         if self._reached.lab:
-            path = PathChoice(
-                self._reached.nic[Role.SENDER],
-                self._reached.nic[Role.RECEIVER],
-                self._reached.addresses[Role.SENDER],
-                self._reached.addresses[Role.RECEIVER],
-            )
-        else:
-            path = choose_path(
-                sender.facts,
-                receiver.facts,
-                management_nic(sender.facts, sender.ssh_connection),
-                management_nic(receiver.facts, receiver.ssh_connection),
-            )
-        self.views = {role: self._view(host, path) for role, host in self.hosts.items()}
+            nic, addresses = self._reached.nic, self._reached.addresses
+            return PathChoice(nic[Role.SENDER], nic[Role.RECEIVER], addresses[Role.SENDER], addresses[Role.RECEIVER])
+        sender, receiver = self.hosts[Role.SENDER], self.hosts[Role.RECEIVER]
+        return choose_path(sender.facts, receiver.facts, *self._management())
+
+    def _management(self) -> list[str]:
+        return [management_nic(self.hosts[role].facts, self.hosts[role].ssh_connection) for role in Role]
+
+    def choose_path(self, sender_nic: str, receiver_nic: str) -> None:
+        """The path that a person chose, from now on. Raises UsageError."""
+        self.require()
+        if self._reached.lab:
+            raise UsageError("the lab has one link only", "other paths are for other hosts")
+        facts = [self.hosts[role].facts for role in Role]
+        self._use(path_between(facts[0], facts[1], (sender_nic, receiver_nic), *self._management()))
+
+    def _use(self, path: PathChoice) -> None:
+        self._path = path
+        self.views = {role: self._view(self.hosts[role]) for role in Role}
         self.emit(events.PairConnected(self.target, self.views[Role.SENDER], self.views[Role.RECEIVER], path.warning))
+        self.on_views()
+
+    # samples and clocks
 
     def _sample(self, role: Role, sample: HostSample) -> None:
         self.on_sample(role, sample)
         self.emit(events.SampleTaken(role, sample))
 
-    def _lost(self, role: Role, error: WorkbenchError) -> None:
-        if self._closing:
-            return
-        self.lost = error
-        self._failed(role, names(self.target)[role], error, was_connected=True)
-
-    def require(self) -> None:
-        """Raises if a host was lost since it was connected."""
-        if self.lost:
-            raise HostLost(self.lost.message, self.lost.hint or "connect again")
-
     async def measure_clocks(self) -> None:
-        for role, host in self.hosts.items():
+        for role, host in list(self.hosts.items()):
             self.emit(events.ClockMeasured(role, await host.measure_clock()))
 
     async def set_rate(self, hertz: float) -> None:
         """Samples of both hosts at this rate from now on. Raises the first failure after both were asked."""
-        answers = await asyncio.gather(*(host.sample(hertz) for host in self.hosts.values()), return_exceptions=True)
-        for answer in answers:
+        self._hertz = hertz
+        there = [host for role, host in self.hosts.items() if role not in self.lost]
+        for answer in await asyncio.gather(*(host.sample(hertz) for host in there), return_exceptions=True):
             if isinstance(answer, BaseException):
                 raise answer
+
+    # losing a host, and bringing it back
+
+    def require(self) -> None:
+        """Raises if a host is lost."""
+        for error in self.lost.values():
+            raise HostLost(error.message, error.hint or "it is tried again; wait until it is back")
+
+    def _lose(self, role: Role, error: WorkbenchError) -> None:
+        if self._closing or role in self.lost:
+            return
+        self.lost[role] = error
+        self._failed(role, names(self.target)[role], error, was_connected=True)
+        self._begin(self._bring_back(role))
+
+    async def _watch(self) -> None:
+        while True:
+            await asyncio.sleep(PULSE_SECONDS)
+            await asyncio.gather(*(self._feel_pulse(role) for role in Role if role not in self.lost))
+
+    async def _feel_pulse(self, role: Role) -> None:
+        """Between runs the clock is measured anew; during one it must not move under the samples."""
+        host = self.hosts[role]
+        try:
+            async with asyncio.timeout(PULSE_PATIENCE):
+                if self._hertz == RUN_HERTZ:
+                    await host.ping()
+                else:
+                    self.emit(events.ClockMeasured(role, await host.measure_clock()))
+        except TimeoutError:
+            self._lose(role, HostLost(f"{host.name}: no answer for {PULSE_PATIENCE:.0f} s"))
+        except WorkbenchError as error:
+            self._lose(role, error)
+
+    async def _bring_back(self, role: Role) -> None:
+        before = self.hosts[role]
+        await before.close()
+        for attempt, pause in enumerate(_pauses(), 1):
+            self.emit(events.Reconnecting(role, before.name, attempt, pause))
+            await asyncio.sleep(pause)
+            try:
+                host = await self._dial(role)
+                await host.sample(self._hertz)
+            except HOPELESS as error:
+                self._failed(role, before.name, error, was_connected=True)
+                return
+            except WorkbenchError as error:
+                self.lost[role] = error
+                continue
+            break
+        del self.lost[role]
+        self.views[role] = self._view(host)
+        self.emit(events.HostReturned(self.views[role], self._what_changed(before, host)))
+        self.on_views()
+
+    def _what_changed(self, before: HostConnection, host: HostConnection) -> str:
+        if before.facts.boot_id != host.facts.boot_id:
+            return f"{host.name} was rebooted while it was away"
+        nic = self.views[host.role].data_nic
+        if nic and host.facts.nic(nic) is None:
+            return f"{host.name} has no {nic} any more: choose another data path"
+        return ""
+
+    # the end
+
+    def _begin(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     async def close(self) -> None:
         """Lets both hosts go, whatever state they are in; idempotent, and carried to its end even if cancelled."""
@@ -137,7 +246,15 @@ class Session:
         await asyncio.shield(self._closing)
 
     async def _let_go(self) -> None:
+        for task in self._tasks:
+            task.cancel()
         try:
-            await asyncio.gather(*(host.close() for host in self.hosts.values()), return_exceptions=True)
+            await asyncio.gather(*self._tasks, *(host.close() for host in self.hosts.values()), return_exceptions=True)
         finally:
             await self._reached.close()
+
+
+def _pauses() -> Iterator[float]:
+    yield from PAUSES
+    while True:
+        yield PAUSES[-1]

@@ -10,10 +10,13 @@ from netbench_tui.hosts.client import AgentClient, Message
 from netbench_tui.hosts.payload import agent_argv
 from netbench_tui.hosts.process import RemoteProcess
 from netbench_tui.hosts.samples import read_tick
+from netbench_tui.hosts.sudo import WITH_PASSWORD, WITHOUT_PASSWORD, let_through
 from netbench_tui.hosts.transport import Channel, Transport
 from netbench_tui.model.codec import from_plain
 from netbench_tui.model.host import Clock, HostFacts, Privilege, Role
+from netbench_tui.model.question import Asker
 from netbench_tui.model.sample import HostSample
+from netbench_tui.model.units import plain
 
 # The best of some round trips bounds the clock's error by half its length; more than this gains nothing.
 CLOCK_PINGS = 8
@@ -31,13 +34,18 @@ class HostConnection:
         transport: Transport,
         on_sample: Callable[[Role, HostSample], None],
         on_lost: Callable[[Role, WorkbenchError], None],
+        asker: Asker | None = None,
+        python: str = "",
     ) -> None:
         self.role, self.transport = role, transport
+        self.privilege_note = ""
         self.clock = Clock(0.0, 0.0, 0.0)
         self.facts = HostFacts(transport.name)
         self.privilege = Privilege.NONE
         self.ssh_connection = ""
         self._on_sample, self._on_lost = on_sample, on_lost
+        self._asker = asker
+        self._pythons = (python,) if python else transport.pythons
         self._client: AgentClient | None = None
 
     @property
@@ -51,7 +59,7 @@ class HostConnection:
         return self._client
 
     async def connect(self, on_step: Callable[[str], None]) -> None:
-        """Starts the agent with the most rights that need no password, inspects the host, measures its clock."""
+        """Starts the agent with the most rights that can be had, inspects the host, measures its clock."""
         on_step("starting the agent")
         self._client = await self._any_python()
         self.ssh_connection = str(self._client.hello.get("ssh", ""))
@@ -64,43 +72,67 @@ class HostConnection:
         await self.measure_clock()
 
     async def _any_python(self) -> AgentClient:
-        for python in self.transport.pythons:
+        for python in self._pythons:
             try:
                 client = await self._start(agent_argv(python))
             except NoPythonOnHost:
                 continue
             self._python = python
             return client
-        raise NoPythonOnHost(f"{self.name}: no Python 3.6 or later ({', '.join(self.transport.pythons)})", NO_PYTHON)
+        raise NoPythonOnHost(f"{self.name}: no Python 3.6 or later ({', '.join(self._pythons)})", NO_PYTHON)
 
-    async def _start(self, argv: list[str]) -> AgentClient:
+    async def _start(self, argv: list[str], with_password: bool = False) -> AgentClient:
         channel: Channel | None = None
         try:
             channel = await self.transport.open(argv)
+            if with_password and self._asker:
+                await let_through(self.role, self.name, self._user(), channel, self._asker)
             client = AgentClient(self.name, channel, self._tick, self._lost)
             await client.start()
             return client
         except (FileNotFoundError, PermissionError, NotADirectoryError):
             raise NoPythonOnHost(f"{self.name}: {argv[0]} does not run there", NO_PYTHON) from None
-        except WorkbenchError:
-            status = await channel.wait(1) if channel else None
+        except BaseException as error:
+            status = await channel.wait(1) if channel and isinstance(error, WorkbenchError) else None
             if channel:
                 await channel.close()
+            if not isinstance(error, WorkbenchError):
+                raise
             if breakage := self.transport.breakage():
                 raise breakage from None
             if status in NOT_FOUND_STATUS:
                 raise NoPythonOnHost(f"{self.name}: {argv[0]} does not run there", NO_PYTHON) from None
             raise
 
+    def _user(self) -> str:
+        """Whose password sudo wants."""
+        return plain(str(self.client.hello.get("user", ""))) or "the user"
+
     async def _escalate(self) -> None:
         """Tries the very command that we need: a restricted sudoers may forbid `true` and allow python3."""
+        agent = agent_argv(self._python)
         try:
-            client = await self._start(["sudo", "-n", "--", *agent_argv(self._python)])
-        except WorkbenchError:
+            await self._become(await self._start([*WITHOUT_PASSWORD, *agent]))
             return
+        except NoPythonOnHost:
+            self.privilege_note = "there is no sudo on this host"
+            return
+        except WorkbenchError as error:
+            self.privilege_note = error.message.rpartition("spoke: ")[2]
+        if self._asker is None:
+            return
+        try:
+            await self._become(await self._start([*WITH_PASSWORD, *agent], with_password=True))
+        except WorkbenchError as error:
+            self.privilege_note = error.message
+
+    async def _become(self, client: AgentClient) -> None:
+        """Goes on with this agent if it has more rights than the one before, and ends the other."""
         if client.hello.get("uid") == 0:
             client, self._client = self.client, client
-            self.privilege = Privilege.SUDO
+            self.privilege, self.privilege_note = Privilege.SUDO, ""
+        else:
+            self.privilege_note = "sudo gives no root there"
         await client.close()
 
     async def inspect(self) -> HostFacts:
@@ -124,6 +156,12 @@ class HostConnection:
         assert best
         self.clock = best
         return best
+
+    async def ping(self) -> float:
+        """One round trip, in seconds: is the agent alive? Raises AgentDied after the time for an answer."""
+        before = time.monotonic()
+        await self.client.request("ping")
+        return time.monotonic() - before
 
     def workbench_time(self, host_time: float) -> float:
         """The host's monotonic time on our time line."""

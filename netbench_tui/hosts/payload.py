@@ -8,8 +8,11 @@ import importlib.resources
 import json
 import zlib
 
+# Said before the payload is read: behind `sudo -S` it is the only sign that the password was right.
+READY = "netbench-agent-ready"
 STAGE0 = (
     "import sys,json,zlib;"
+    f'print("{READY}",flush=True);'
     "payload=json.loads(zlib.decompress(sys.stdin.buffer.read(int(sys.argv[1]))).decode());"
     'exec(payload["bootstrap"])'
 )

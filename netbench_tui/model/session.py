@@ -63,6 +63,8 @@ class HostView:
     """The NIC that carries the SSH connection, where it is known."""
     shares_cpus: bool = False
     """True in the lab: both hosts' CPU figures are those of one machine."""
+    privilege_note: str = ""
+    """Why there are no more rights; empty where there are."""
     transport_note: str = ""
     """e.g. the SSH server's version."""
 

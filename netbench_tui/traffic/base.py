@@ -1,7 +1,7 @@
 """What a traffic generator is to the rest: argv in, text out, a report read from the text. No I/O. Used by engine/."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from netbench_tui.model.host import HostFacts
@@ -25,12 +25,19 @@ class ProcessSpec:
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """From where to where: data addresses of one IP version, and the receiver's port."""
+    """From where to where: data addresses of one IP version, each as its own host writes it, and the receiver's port.
+
+    A link-local address carries a zone, the NIC's name, which is another one on the other host."""
 
     sender: str
     receiver: str
     port: int
-    zone: str = field(default="")
+
+    @property
+    def target(self) -> str:
+        """The receiver's address as the sender writes it: with the sender's own zone."""
+        address, zone, _ = self.receiver.partition("%")
+        return f"{address}%{self.sender.partition('%')[2]}" if zone else address
 
 
 class LiveReader(Protocol):

@@ -37,7 +37,7 @@ class Builtin:
     def sender(self, test: TrafficTest, path: Path, facts: HostFacts) -> ProcessSpec:
         arguments = {
             "role": "send",
-            "address": path.receiver,
+            "address": path.target,
             "source": path.sender,
             "port": path.port,
             "streams": test.streams,

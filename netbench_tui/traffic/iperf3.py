@@ -47,7 +47,7 @@ class Iperf3:
 
     def sender(self, test: TrafficTest, path: Path, facts: HostFacts) -> ProcessSpec:
         """The client. It knows whole seconds only: see `whole_seconds`."""
-        argv = (_program(facts), "-c", path.receiver, "-B", path.sender, "-p", str(path.port))
+        argv = (_program(facts), "-c", path.target, "-B", path.sender, "-p", str(path.port))
         load = ("-t", str(whole_seconds(test)), "-P", str(test.streams), "-l", str(test.message_bytes))
         report = ("-i", f"{INTERVAL_SECONDS:g}", "-J", f"-{test.ip_version}")
         return ProcessSpec(self.name, argv + load + report, cpus=test.sender_cpus)

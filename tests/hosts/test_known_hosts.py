@@ -6,7 +6,7 @@ from pathlib import Path
 import asyncssh
 import pytest
 
-from netbench_tui.hosts.trust import KeyWitness, KnownHosts
+from netbench_tui.hosts.ssh.trust import KeyWitness, KnownHosts
 
 
 def public(key: asyncssh.SSHKey) -> str:

@@ -20,7 +20,7 @@ import pytest
 
 from netbench_tui.errors import WorkbenchError
 from netbench_tui.hosts.connection import HostConnection
-from netbench_tui.hosts.ssh import SshTransport
+from netbench_tui.hosts.ssh import SshSettings, SshTransport
 from netbench_tui.model.host import Role
 
 DEADLINE_SECONDS = 15.0
@@ -220,7 +220,7 @@ async def login(server: Server) -> AsyncIterator[Callable[[], Awaitable[Session]
     sessions: list[Session] = []
 
     async def connect() -> Session:
-        transports.append(await SshTransport.connect("alpha", str(server.config)))
+        transports.append(await SshTransport.connect("alpha", SshSettings(str(server.config))))
         sessions.append(Session(transports[-1]))
         await sessions[-1].host.connect(lambda _: None)
         return sessions[-1]

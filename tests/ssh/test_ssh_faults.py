@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from netbench_tui.errors import AgentDied, HostLost, NoPythonOnHost
-from netbench_tui.hosts import ssh
+from netbench_tui.hosts.ssh import options, transport
 
 # What a command finds on a host without any Python.
 BARE = 'exec env -i PATH={folder} /bin/sh -c "$command"'
 
 
 async def test_no_python_on_the_host(server: Any, login: Any, tmp_path: Path) -> None:
-    if os.path.exists(ssh.PYTHONS[1]):
+    if os.path.exists(transport.PYTHONS[1]):
         pytest.skip("this machine has a platform-python, which cannot be hidden")
     server.start(ForceCommand=server.shell(BARE.format(folder=tmp_path / "empty")))
     with pytest.raises(NoPythonOnHost) as caught:
@@ -95,8 +95,8 @@ async def test_a_killed_sshd(running: Any, login: Any, eventually: Any) -> None:
 async def test_a_host_that_falls_silent(
     running: Any, login: Any, eventually: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ssh, "KEEPALIVE_SECONDS", 1)
-    monkeypatch.setattr(ssh, "KEEPALIVE_COUNT", 2)
+    monkeypatch.setattr(options, "KEEPALIVE_SECONDS", 1)
+    monkeypatch.setattr(options, "KEEPALIVE_COUNT", 2)
     session = await login()
     began = time.monotonic()
     for pid in running.sessions():
@@ -107,7 +107,7 @@ async def test_a_host_that_falls_silent(
 
 
 def test_the_real_keepalive_gives_up_within_25_seconds() -> None:
-    assert ssh.KEEPALIVE_SECONDS * (ssh.KEEPALIVE_COUNT + 1) <= 25
+    assert options.KEEPALIVE_SECONDS * (options.KEEPALIVE_COUNT + 1) <= 25
 
 
 async def test_closing_leaves_nothing_on_the_host(running: Any, login: Any, eventually: Any) -> None:

@@ -1,4 +1,4 @@
-"""Writing to known_hosts, and finding the line of a key in it. Used by ssh.py once the user has accepted a key.
+"""Writing to known_hosts, and finding the line of a key in it. Used by dial.py once the user has accepted a key.
 
 The format is that of sshd(8), SSH_KNOWN_HOSTS FILE FORMAT; a hashed name is HMAC-SHA1 of the name with a random salt.
 """

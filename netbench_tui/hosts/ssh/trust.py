@@ -1,4 +1,4 @@
-"""Which host keys are trusted: known_hosts as ssh reads it, with `unknown` told apart from `changed`. Used by ssh.py.
+"""Which host keys are trusted: known_hosts as ssh reads it, with `unknown` told apart from `changed`. Used by dial.py.
 
 asyncssh raises the same error for both, and a missing file is an error to it; so it asks us instead.
 """
