@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from netbench_tui.hosts.payload import agent_argv, payload
+from netbench_tui.hosts.payload import READY, agent_argv, payload
 
 DEADLINE_SECONDS = 10.0
 Message = dict[str, Any]
@@ -59,7 +59,7 @@ class PipedAgent:
         rest = b""
         while data := os.read(self.process.stdout.fileno(), 1 << 16):
             *lines, rest = (rest + data).split(b"\n")
-            self.messages += [json.loads(line) for line in lines if line]
+            self.messages += [json.loads(line) for line in lines if line and line != READY.encode()]
             self.reading.wait()
 
     def send_bytes(self, data: bytes) -> None:
