@@ -1,13 +1,12 @@
 """The one registry of what a key does. Bindings, the footer, help and the command palette are all read from it."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from textual.binding import Binding
 
 
-@dataclass(frozen=True, slots=True)
-class Action:
+class Action(NamedTuple):
     """`scope` is where it works; `name` the Textual action without `action_`; `label` is for the footer, `help` a full
     sentence for help and palette. `shown` is the key as the footer writes it."""
 
@@ -34,10 +33,13 @@ ACTIONS: tuple[Action, ...] = (
     Action("list", "last", "end,G", "last", "Move to the last row", "G", footer=False, palette=False),
     Action("list", "open", "enter", "open", "Open the row", palette=False),
     Action("presets", "dismiss_chooser", "escape,q", "back", "Leave the preset as it is", "esc", palette=False),
+    Action("connect", "cancel_connect", "escape", "cancel", "Give up connecting; nothing stays on the hosts", "esc"),
     Action("connect", "swap", "s", "swap roles", "Swap sender and receiver"),
     Action("connect", "lab", "L", "local lab", "Open the lab: two namespaces on this machine, real TCP, no NIC"),
     Action("connect", "leave_field", "escape", "leave the field", "Leave the field", "esc", palette=False),
     Action("overview", "connect_others", "c", "connect others", "Let this pair go and choose other hosts"),
+    Action("overview", "choose_path", "n", "data path", "Choose the NICs that the traffic goes through"),
+    Action("paths", "dismiss_chooser", "escape,q", "back", "Leave the data path as it is", "esc", palette=False),
     Action("run", "stop", "escape", "stop", "Stop the run in progress; what was measured so far is kept", "esc"),
     Action("run", "choose_preset", "p", "preset", "Choose the preset to run"),
     Action("run", "next_preset", "right_square_bracket", "next preset", "Take the next preset", "]", footer=False),

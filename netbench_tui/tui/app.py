@@ -9,29 +9,36 @@ The app owns the state (`bench`) and is the only one that talks to the engine. P
 app at most every REDRAW_SECONDS, and only the area in sight paints.
 """
 
+import asyncio
+import gc
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from typing import ClassVar, TypeVar
 
-from textual.app import App, ComposeResult, SystemCommand
+from textual.app import ComposeResult, SystemCommand
 from textual.binding import BindingType
 from textual.containers import Container
 from textual.css.query import NoMatches
 from textual.dom import DOMNode
 from textual.screen import Screen
-from textual.widget import Widget
 
 from netbench_tui.errors import WorkbenchError
 from netbench_tui.model.host import Role
-from netbench_tui.model.session import RecentPair, RunSummary, StoredRun, Target
+from netbench_tui.model.session import RunSummary, Target
 from netbench_tui.tui.actions import bindings
 from netbench_tui.tui.bridge import Bridge, EngineFace, EventsWaiting
 from netbench_tui.tui.commands import footer_keys, live_actions, palette_commands
+from netbench_tui.tui.desk import QuestionDesk
 from netbench_tui.tui.frame import CSS, MainScreen, frame
+from netbench_tui.tui.leaving import leave_on_signals
 from netbench_tui.tui.look import PALETTES, Look, needs_ascii
+from netbench_tui.tui.quiet import QuietApp
+from netbench_tui.tui.screens.areas import area_of
 from netbench_tui.tui.state import Workbench
+from netbench_tui.tui.status import status
 from netbench_tui.tui.themes import palette_of, theme_name, themes
+from netbench_tui.tui.widgets.arranged import Area
 from netbench_tui.tui.widgets.bands import AreaTabs, FooterBand, IdentityBand
 from netbench_tui.tui.widgets.panel import Panel, Piece
 
@@ -43,7 +50,7 @@ _BEFORE = 24
 _FIELD_HELP = "A host of ~/.ssh/config, user@host:port, or local for this machine. The right arrow takes a suggestion."
 
 
-class WorkbenchApp(App[int]):
+class WorkbenchApp(QuietApp):
     """`target` is connected at once when it is given; otherwise the Connect screen waits."""
 
     TITLE = "netbench"
@@ -52,17 +59,18 @@ class WorkbenchApp(App[int]):
     CSS = CSS
 
     def __init__(self, engine: EngineFace, target: Target | None = None, theme: str | None = None) -> None:
+        self._desk: QuestionDesk | None = None
         super().__init__()
         self.engine = engine
         self.bench = Workbench()
-        self.known_hosts: list[str] = []
-        self.recent: list[RecentPair] = []
         self.before: list[RunSummary] = []
         self.area = "hosts"
         self.look = Look(PALETTES["dark"], needs_ascii(), self.no_color)
         self._first_target = target
+        self._desk = QuestionDesk(self)
         self._bridge = Bridge(lambda: self.post_message(EventsWaiting()))
         self._unsubscribe: Callable[[], None] | None = None
+        self._own_loop: asyncio.AbstractEventLoop | None = None
         self._painted_at = 0.0
         self._paint_waits = False
         for made in themes():
@@ -70,17 +78,25 @@ class WorkbenchApp(App[int]):
         self.theme = theme_name(PALETTES.get(theme or "", PALETTES["dark"]))
 
     def compose(self) -> ComposeResult:
-        yield from frame()
+        yield from frame(area_of(self.area, connected=False)[1]())
 
-    async def on_mount(self) -> None:
-        self.bench.presets = self.engine.presets()
-        self.known_hosts = self.engine.known_hosts()
-        self._unsubscribe = self.engine.subscribe(self._bridge.deliver)
+    def on_mount(self) -> None:
+        self._own_loop = asyncio.get_running_loop()
         self.set_interval(1.0, self._show_ages)
-        await self.show_area("hosts")
-        self.ask(self.engine.recent_pairs(), self._take_recent)
+        self._brought(self.main.query_one(Area))
+        self.call_after_refresh(self._after_first_paint)
+
+    def _after_first_paint(self) -> None:
+        """All that the first screen stands without: from here on the engine is asked. The objects of the start never
+        go: a collector that was held back for it need not look at them."""
+        self._unsubscribe = self.engine.subscribe(self._bridge.deliver)
+        self.bench.presets = self.engine.presets()
+        self.main.query_one(Area).seen()
         if self._first_target is not None:
             self.connect_to(self._first_target)
+        if not gc.isenabled():
+            gc.freeze()
+            gc.enable()
 
     def on_unmount(self) -> None:
         if self._unsubscribe is not None:
@@ -103,6 +119,8 @@ class WorkbenchApp(App[int]):
 
     async def _take_events(self) -> None:
         self._paint_waits = False
+        if not self.screen_stack:
+            return
         was = (self.bench.connected, self.bench.running)
         for event in self._bridge.drain():
             self.bench.apply(event)
@@ -113,6 +131,7 @@ class WorkbenchApp(App[int]):
             await self.show_area("hosts")
         if was[1] and not running:
             self._load_before()
+        self._show_questions()
         self.paint()
 
     async def _arrived(self) -> None:
@@ -120,6 +139,14 @@ class WorkbenchApp(App[int]):
         if self.area == "hosts":
             await self.show_area("hosts")
         self._load_before()
+
+    @property
+    def hushed(self) -> bool:
+        return self._desk is not None and self._desk.shown is not None
+
+    def _show_questions(self) -> None:
+        if self._desk is not None and self.screen_stack:
+            self._desk.update(self.bench.questions)
 
     def _show_ages(self) -> None:
         if self.bench.lost_at:
@@ -132,28 +159,15 @@ class WorkbenchApp(App[int]):
         self._painted_at = time.monotonic()
         views = self.bench.views if self.bench.connected else {}
         try:
-            self.main.query_one(IdentityBand).show(views.get(Role.SENDER), views.get(Role.RECEIVER), self._status())
+            self.main.query_one(IdentityBand).show(
+                views.get(Role.SENDER), views.get(Role.RECEIVER), status(self.look, self.bench)
+            )
         except NoMatches:
             return
         area = self.current_area
-        if area is not None:
-            area.update_area()  # type: ignore[attr-defined]
+        if area is not None and area.is_mounted:
+            area.update_area()
         self.refresh_footer()
-
-    def _status(self) -> list[Piece]:
-        bench = self.bench
-        if bench.connecting:
-            return [("connecting", "text")]
-        if not bench.connected:
-            return [("not connected", "dim")]
-        if bench.lost_at:
-            lost = ", ".join(f"{self.look.mark(role)} {bench.views[role].name} lost" for role in bench.lost_at)
-            return [(f"{self.look.glyph('lint')} ", "bad"), (lost, "strong")]
-        rights = list(dict.fromkeys(view.privilege.value for view in bench.views.values()))
-        pieces: list[Piece] = [("connected", "dim"), (f"  {', '.join(rights)}", "dim")]
-        if bench.running and bench.trace is not None:
-            pieces += [("  ", "dim"), (self.look.glyph("chosen"), "accent"), (f" {bench.trace.name}", "strong")]
-        return pieces
 
     # --- areas ---------------------------------------------------------------------------------------------------
 
@@ -166,52 +180,34 @@ class WorkbenchApp(App[int]):
         return self.screen_stack[0]
 
     @property
-    def current_area(self) -> Widget | None:
+    def current_area(self) -> Area | None:
         if not self.is_running or not self.screen_stack:
             return None
-        found = self.main.query("#body > .area").results()
+        found = self.main.query("#body > .area").results(Area)
         return next((area for area in found if area.display), None)
-
-    def _area_class(self, key: str) -> tuple[str, Callable[[], Widget]]:
-        """The widget id and maker of an area; modules are imported when their area is first seen."""
-        if key == "run":
-            from netbench_tui.tui.screens.run import RunArea
-
-            return "area-run", lambda: RunArea(id="area-run")
-        if key == "history":
-            from netbench_tui.tui.screens.history import HistoryArea
-
-            return "area-history", lambda: HistoryArea(id="area-history")
-        if self.bench.connected:
-            from netbench_tui.tui.screens.overview import OverviewArea
-
-            return "area-overview", lambda: OverviewArea(id="area-overview")
-        from netbench_tui.tui.screens.connect import ConnectArea
-
-        return "area-connect", lambda: ConnectArea(id="area-connect")
 
     async def show_area(self, key: str) -> None:
         """Brings an area to sight, made now if it is new, and puts the focus where it was or on its first panel."""
         body = self.main.query_one("#body", Container)
         self.area = key
-        name, make = self._area_class(key)
-        found = list(body.query(f"#{name}").results())
+        name, make = area_of(key, self.bench.connected)
+        found = list(body.query(f"#{name}").results(Area))
         area = found[0] if found else make()
         if not found:
-            area.add_class("area")
             await body.mount(area)
         for other in body.children:
             other.display = other is area
         self.main.query_one(AreaTabs).show(key)
-        self.paint()
-        first = getattr(area, "last_focus", None) or f"#{getattr(area, 'FIRST_FOCUS', '')}"
-        self.call_after_refresh(self._focus_in, area, first)
-        if key == "history":
-            self.load_runs("")
+        self._brought(area)
+        area.seen()
 
-    def _focus_in(self, area: Widget, selector: str) -> None:
+    def _brought(self, area: Area) -> None:
+        self.paint()
+        self.call_after_refresh(self._focus_in, area, area.last_focus)
+
+    def _focus_in(self, area: Area, selector: str) -> None:
         """Moves the focus into the area, unless a quick hand was there first."""
-        if not area.display or (self.focused is not None and area in self.focused.ancestors):
+        if not self.screen_stack or not area.display or (self.focused is not None and area in self.focused.ancestors):
             return
         for widget in area.query(selector):
             if widget.focusable:
@@ -234,7 +230,7 @@ class WorkbenchApp(App[int]):
         self.refresh_footer()
         area, focused = self.current_area, self.focused
         if area is not None and focused is not None and focused.id and area in focused.ancestors:
-            area.last_focus = f"#{focused.id}"  # type: ignore[attr-defined]
+            area.last_focus = f"#{focused.id}"
 
     # --- footer, help, palette: all from the registry ------------------------------------------------------------
 
@@ -282,8 +278,6 @@ class WorkbenchApp(App[int]):
         """Waits for an answer beside the screen. An expected failure is shown in place unless an event told it."""
 
         async def wait() -> None:
-            import asyncio
-
             try:
                 answer = await asyncio.wrap_future(future)
             except WorkbenchError as error:
@@ -313,6 +307,17 @@ class WorkbenchApp(App[int]):
         if target is not None:
             self.connect_to(target)
 
+    def cancel_connect(self) -> None:
+        """Gives up connecting; that the engine gave up shows in place."""
+        if self.bench.connecting:
+            self.ask(self.engine.disconnect())
+
+    def answer(self, number: int, answers: tuple[str, ...] | None) -> None:
+        """Passes on what a host asked for, and asks the next question. Nothing of it is kept."""
+        self.bench.questions.pop(number, None)
+        self.engine.answer(number, answers)
+        self._show_questions()
+
     def connect_others(self) -> None:
         self.ask(self.engine.disconnect())
 
@@ -338,28 +343,6 @@ class WorkbenchApp(App[int]):
             self.bench.chosen = index % len(self.bench.presets)
             self.paint()
 
-    def load_runs(self, text: str) -> None:
-        from netbench_tui.tui.screens.history import HistoryArea
-
-        def show(runs: list[RunSummary]) -> None:
-            for area in self.main.query(HistoryArea):
-                area.show_runs(runs)
-
-        self.ask(self.engine.runs(text=text), show)
-
-    def open_stored(self, run_id: int) -> None:
-        from netbench_tui.tui.screens.history import HistoryArea
-        from netbench_tui.tui.trace import stored_trace
-
-        def show(stored: StoredRun) -> None:
-            self.main.query_one(HistoryArea).open_trace(stored_trace(stored))
-
-        self.ask(self.engine.stored_run(run_id), show)
-
-    def _take_recent(self, recent: list[RecentPair]) -> None:
-        self.recent = recent
-        self.paint()
-
     def _load_before(self) -> None:
         def show(runs: list[RunSummary]) -> None:
             self.before = runs
@@ -381,10 +364,18 @@ class WorkbenchApp(App[int]):
     async def action_quit(self) -> None:
         self.action_leave()
 
+    def leave_by_signal(self, number: int) -> bool:
+        """Leaves with the exit code of a program that a signal ended. From a signal handler; False if it cannot."""
+        if self._own_loop is None or self._own_loop.is_closed():
+            return False
+        self._own_loop.call_soon_threadsafe(self.exit, 128 + number)
+        return True
+
 
 def run_app(engine: EngineFace, target: Target | None, theme: str | None = None) -> int:
     """Runs the workbench until the person leaves; the caller starts the engine before and closes it after.
     Gives the exit code: 0, or what Textual ended with."""
     app = WorkbenchApp(engine, target, theme)
-    result = app.run()
+    with leave_on_signals(app.leave_by_signal):
+        result = app.run()
     return result if isinstance(result, int) else app.return_code or 0

@@ -2,19 +2,16 @@
 
 from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING
 
 from textual.app import SystemCommand
 from textual.dom import DOMNode
 from textual.screen import Screen
 
 from netbench_tui.tui.actions import Action, by_binding_ids
+from netbench_tui.tui.face import Face
 from netbench_tui.tui.look import PALETTES
 from netbench_tui.tui.themes import theme_name
 from netbench_tui.tui.widgets.bands import FooterKey
-
-if TYPE_CHECKING:
-    from netbench_tui.tui.app import WorkbenchApp
 
 
 def live_actions(screen: Screen[object]) -> list[Action]:
@@ -33,7 +30,7 @@ def footer_keys(screen: Screen[object], typing: bool) -> list[FooterKey]:
     return [FooterKey("tab", "next field", "app.focus_next"), *keys] if typing else keys
 
 
-def palette_commands(app: "WorkbenchApp", screen: Screen[object]) -> Iterator[SystemCommand]:
+def palette_commands(app: Face, screen: Screen[object]) -> Iterator[SystemCommand]:
     """What works on `screen` now, every preset, every theme."""
     node: DOMNode = screen.focused or screen
     for action in live_actions(screen):
@@ -47,5 +44,5 @@ def palette_commands(app: "WorkbenchApp", screen: Screen[object]) -> Iterator[Sy
         yield SystemCommand(f"Theme {palette.name}", "colours", take)
 
 
-def _later(app: "WorkbenchApp", node: DOMNode, action: Action) -> Callable[[], Awaitable[None]]:
+def _later(app: Face, node: DOMNode, action: Action) -> Callable[[], Awaitable[None]]:
     return partial(app.run_from, node, action.name)

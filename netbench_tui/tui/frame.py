@@ -3,16 +3,13 @@
 Used by the app alone.
 """
 
-from typing import TYPE_CHECKING, cast
-
 from textual.app import ComposeResult
 from textual.containers import Container
 from textual.screen import Screen
+from textual.widget import Widget
 
+from netbench_tui.tui.face import face
 from netbench_tui.tui.widgets.bands import AreaTabs, FooterBand, IdentityBand
-
-if TYPE_CHECKING:
-    from netbench_tui.tui.app import WorkbenchApp
 
 CSS = """
 #identity, #tabs, #footer { height: 1; }
@@ -27,11 +24,11 @@ CommandPalette LoadingIndicator { display: none; }
 """
 
 
-def frame() -> ComposeResult:
-    """The four parts, top to bottom."""
+def frame(first: Widget) -> ComposeResult:
+    """The four parts, top to bottom, with the first area in its place: mounting it later would lay out all twice."""
     yield IdentityBand()
     yield AreaTabs()
-    yield Container(id="body")
+    yield Container(first, id="body")
     yield FooterBand()
 
 
@@ -40,4 +37,4 @@ class MainScreen(Screen[object]):
 
     def on_screen_resume(self) -> None:
         """What happened under an overlay may have changed which keys work."""
-        cast("WorkbenchApp", self.app).refresh_footer()
+        face(self).refresh_footer()

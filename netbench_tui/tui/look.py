@@ -7,7 +7,7 @@ import functools
 import locale
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from rich.style import Style
 
@@ -20,8 +20,7 @@ NUMBERED_FROM_PERCENT = 90.0
 _WIDE_AMBIGUOUS = ("zh", "ja", "ko")
 
 
-@dataclass(frozen=True, slots=True)
-class Palette:
+class Palette(NamedTuple):
     """Colours by their role, as `#rrggbb`. `heat_sender` and `heat_receiver` have ten steps, 0 % to 90 % and above."""
 
     name: str
@@ -120,6 +119,7 @@ _GLYPHS: Mapping[str, tuple[str, str]] = {
     "passed": ("✓", "+"),
     "failed": ("×", "x"),
     "absent": ("–", "-"),
+    "barred": ("⊘", "="),
     "chosen": ("●", "o"),
     "unchosen": ("○", "."),
     "bar": ("▌", ">"),

@@ -6,11 +6,12 @@ The app owns one `Workbench` and feeds it on its own thread; screens only read i
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from netbench_tui.engine import events
 from netbench_tui.model.host import Role
 from netbench_tui.model.preset import Preset
+from netbench_tui.model.question import Question
 from netbench_tui.model.sample import HostSample
 from netbench_tui.model.session import HostView, Target
 
@@ -24,14 +25,20 @@ if TYPE_CHECKING:
 ARRIVED = "connected"
 
 
-@dataclass
-class Failure:
+class Failure(NamedTuple):
     """What went wrong, for the place where it shows: a sentence, and what to do."""
 
     message: str
     hint: str = ""
     role: Role | None = None
     name: str = ""
+
+
+class Retry(NamedTuple):
+    """A lost host is tried for the `attempt`-th time, at `due` on the workbench's time line."""
+
+    attempt: int
+    due: float
 
 
 @dataclass
@@ -53,6 +60,11 @@ class Workbench:
     warning: str = ""
     history_trouble: Failure | None = None
     lost_at: dict[Role, float] = field(default_factory=dict)
+    retries: dict[Role, Retry] = field(default_factory=dict)
+    returned: dict[Role, str] = field(default_factory=dict)
+    """What is new about a host that was lost and is back; until the next act."""
+    questions: dict[int, Question] = field(default_factory=dict)
+    """What hosts want to know, in the order in which they asked. Answers never stand here."""
     rolling: dict[Role, "RollingHost"] = field(default_factory=dict)
     trace: "RunTrace | None" = None
 
@@ -110,28 +122,36 @@ class Workbench:
                     self.trace.finish(result)
             case events.HistoryTrouble(message=message, hint=hint):
                 self.history_trouble = Failure(message, hint)
+            case events.Asked(number=number, question=question):
+                self.questions[number] = question
+            case events.QuestionOver(number=number):
+                self.questions.pop(number, None)
             case _:
                 self._hosts(event)
 
     def _hosts(self, event: events.Event) -> None:
         match event:
-            case events.Connecting(role=role, name=name, step=step):
+            case events.Connecting(role=role, name=name, step=step) if not self.connected:
                 self.steps.setdefault(role, []).append(step)
                 self.names[role] = name
                 self.failures.pop(role, None)
-            case events.HostConnected(view=view):
+            case events.HostConnected(view=view) if not self.connected:
                 self.steps.setdefault(view.role, []).append(ARRIVED)
                 self.names[view.role] = view.name
             case events.PairConnected():
                 self._pair(event)
             case events.HostFailed():
                 self._failed(event)
+            case events.Reconnecting(role=role, attempt=attempt, wait=wait):
+                self.retries[role] = Retry(attempt, self.clock() + wait)
+            case events.HostReturned(view=view, note=note):
+                self._returned(view, note)
             case events.ClockMeasured(role=role, clock=clock):
                 if role in self.views:
                     self.views[role] = replace(self.views[role], clock=clock)
             case events.Disconnected():
                 self.connected = self.connecting = False
-                for held in (self.lost_at, self.steps, self.failures):
+                for held in (self.lost_at, self.retries, self.returned, self.steps, self.failures):
                     held.clear()
 
     def _sample(self, role: Role, sample: HostSample) -> None:
@@ -147,21 +167,34 @@ class Workbench:
         from netbench_tui.tui.trace import RunTrace
 
         self.trouble = None
+        self.returned.clear()
         self.trace = RunTrace(
             event.run_id, event.preset, event.test, event.generator, event.time, dict(self.views), stored=False
         )
 
     def _pair(self, event: events.PairConnected) -> None:
+        """A new pair begins anew; the same hosts over other NICs keep the run that they were measured in."""
+        if not (self.connected and event.target == self.target):
+            self.trace = None
         self.target, self.warning = event.target, event.warning
         self.views = {Role.SENDER: event.sender, Role.RECEIVER: event.receiver}
-        self.connected, self.connecting = True, False
-        self.lost_at.clear()
-        self.failures.clear()
-        self.rolling.clear()
-        self.trace = None
+        self.connected, self.connecting, self.trouble = True, False, None
+        for held in (self.lost_at, self.retries, self.returned, self.failures, self.rolling):
+            held.clear()
+
+    def _returned(self, view: HostView, note: str) -> None:
+        """The present run's trace stays; the last second begins anew, as the new agent's samples do."""
+        role = view.role
+        self.views[role] = view
+        held: tuple[dict[Role, Any], ...] = (self.lost_at, self.retries, self.failures, self.rolling, self.returned)
+        for of_role in held:
+            of_role.pop(role, None)
+        if note:
+            self.returned[role] = note
 
     def _failed(self, event: events.HostFailed) -> None:
         self.failures[event.role] = Failure(event.message, event.hint, event.role, event.name)
         self.connecting = False
         if event.was_connected:
-            self.lost_at[event.role] = self.clock()
+            self.lost_at.setdefault(event.role, self.clock())
+            self.returned.pop(event.role, None)

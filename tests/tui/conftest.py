@@ -13,8 +13,8 @@ import pytest
 
 from netbench_tui.analysis.metrics import compute
 from netbench_tui.engine import events
-from netbench_tui.errors import WorkbenchError
-from netbench_tui.model.host import Clock, Cpu, HostFacts, Nic, NumaNode, Privilege, Role, Tool
+from netbench_tui.errors import AgentDied, WorkbenchError
+from netbench_tui.model.host import Address, Clock, Cpu, HostFacts, Nic, NumaNode, Privilege, Role, Tool
 from netbench_tui.model.preset import Preset
 from netbench_tui.model.run import Interval, RunEvent, RunResult, RunState, TrafficReport, TrafficTest
 from netbench_tui.model.sample import CpuTicks, HostSample, NicCounts
@@ -67,6 +67,24 @@ def make_facts(name: str, cpus: tuple[Cpu, ...] | None = None, **changes: Any) -
     return replace(facts, **changes)
 
 
+def with_more_nics(view: HostView) -> HostView:
+    """The view with a management NIC, a second data NIC, one that is down, one without an address, and loopback."""
+    last = 1 if view.role is Role.SENDER else 2
+    fast = replace(
+        view.facts.nics[0], addresses=(Address(f"10.0.0.{last}", 24, 4), Address(f"fe80::{last}", 64, 6, "link"))
+    )
+    nics = (
+        Nic("lo", 1, kind="loopback", state="unknown", addresses=(Address("127.0.0.1", 8, 4, "host"),)),
+        Nic("eno1", 2, "tg3", state="up", speed_mbit=1000, node=0, kind="physical",
+            addresses=(Address(f"192.0.2.{last}", 24, 4),)),
+        Nic("eno2", 3, "tg3", state="down", node=0, kind="physical", addresses=(Address(f"192.0.2.1{last}", 24, 4),)),
+        fast,
+        replace(fast, name="ens2f1np1", index=5, addresses=(Address(f"10.0.9.{last}", 24, 4),)),
+        Nic("virbr0", 6, "bridge", state="up", kind="bridge"),
+    )  # fmt: skip
+    return replace(view, facts=replace(view.facts, nics=nics, boot_id=view.name))
+
+
 def make_view(role: Role, facts: HostFacts | None = None, **changes: Any) -> HostView:
     name = "alpha" if role is Role.SENDER else "beta"
     view = HostView(
@@ -111,7 +129,11 @@ class FakeEngine:
         self.stored: dict[int, StoredRun] = {}
         self.fail_connect: events.HostFailed | None = None
         self.fail_run: WorkbenchError | None = None
+        self.fail_path: WorkbenchError | None = None
+        self.hold_connect: Future[None] | None = None
+        self.answers: list[tuple[int, tuple[str, ...] | None]] = []
         self.recent: list[RecentPair] = []
+        self.silent: set[Role] = set()
         self._stop = threading.Event()
         self._closed = threading.Event()
 
@@ -124,6 +146,8 @@ class FakeEngine:
         for role in Role:
             for step in ("opening ssh", "starting the agent", "reading the host"):
                 self.deliver(events.Connecting(role, self.views[role].name, step))
+        if self.hold_connect is not None:
+            return self.hold_connect
         if self.fail_connect is not None:
             failed = self.fail_connect
             self.deliver(failed)
@@ -137,7 +161,27 @@ class FakeEngine:
 
     def disconnect(self) -> "Future[None]":
         self.calls.append(("disconnect",))
-        self.deliver(events.Disconnected())
+        if self.hold_connect is not None:
+            self.hold_connect.set_exception(AgentDied("the connection was given up"))
+            self.hold_connect = None
+        else:
+            self.deliver(events.Disconnected())
+        return answered()
+
+    def answer(self, number: int, answers: tuple[str, ...] | None) -> None:
+        self.answers.append((number, answers))
+        self.deliver(events.QuestionOver(number))
+
+    def choose_path(self, sender_nic: str, receiver_nic: str) -> "Future[None]":
+        self.calls.append(("choose_path", sender_nic, receiver_nic))
+        if self.fail_path is not None:
+            return answered(error=self.fail_path)
+        for role, nic in zip(Role, (sender_nic, receiver_nic), strict=True):
+            self.views[role] = replace(self.views[role], data_nic=nic)
+        warning = (
+            "the path carries the SSH connections: runs disturb them" if "eno1" in (sender_nic, receiver_nic) else ""
+        )
+        self.deliver(events.PairConnected(pair(), self.views[Role.SENDER], self.views[Role.RECEIVER], warning))
         return answered()
 
     def run(self, preset: str, test: TrafficTest) -> "Future[RunResult]":
@@ -183,7 +227,7 @@ class FakeEngine:
         while not self._closed.wait(0.1):
             tick += 1
             level = self.level if hasattr(self, "level") else 0.02
-            for role in Role:
+            for role in set(Role) - self.silent:
                 sample = make_sample(self.views[role], time.monotonic(), level, seed=tick)
                 self.deliver(events.SampleTaken(role, sample))
 

@@ -67,7 +67,7 @@ async def test_failure_shows_in_place_and_the_fields_try_again(fake: Any) -> Non
     engine.fail_connect = events.HostFailed(Role.RECEIVER, "beta", "beta refused port 22", "is sshd running there?", 10)
     app = WorkbenchApp(engine)
     async with app.run_test(size=(120, 40)) as pilot:
-        await fake.until(pilot, shows(fake, pilot, "not connected"))
+        await fake.until(pilot, lambda: len(app.query(Input)) == 2)
         await pilot.press("tab", *"alpha", "enter", *"beta", "enter")
         await fake.until(
             pilot, shows(fake, pilot, "beta refused port 22", "is sshd running there?", "× reading the host")
@@ -174,7 +174,7 @@ async def test_footer_shows_only_keys_that_work(fake: Any) -> None:
     async with app.run_test(size=(120, 40)) as pilot:
         await fake.until(pilot, shows(fake, pilot, "? help"))
         footer = app.query_one(FooterBand)
-        await fake.until(pilot, lambda: "enter" in [key.key for key in footer.keys])
+        await fake.until(pilot, lambda: "enter" in [key.key for key in footer.keys] and len(app.query(Input)) == 2)
         assert "r" not in [key.key for key in footer.keys], "there is nothing to run yet"
         await pilot.press("tab")
         await fake.until(pilot, lambda: footer.subject[0] == "Sender")

@@ -26,6 +26,11 @@ _SHEET_CSS = """
 """
 
 
+def sheet_css(name: str) -> str:
+    """The style of an overlay whose content stands in a `#sheet` at the bottom of the screen."""
+    return _SHEET_CSS.format(name=name)
+
+
 class PresetList(RowList[Preset]):
     """Name, what it sends, and where the method was published."""
 
@@ -43,7 +48,7 @@ class PresetChooser(ModalScreen[int | None]):
     """Answers with the preset's number, or None."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("presets")]
-    DEFAULT_CSS = _SHEET_CSS.format(name="PresetChooser")
+    DEFAULT_CSS = sheet_css("PresetChooser")
 
     def __init__(self, presets: Sequence[Preset], chosen: int) -> None:
         super().__init__()
@@ -74,7 +79,7 @@ class ConfirmQuit(ModalScreen[bool]):
         Binding("q,y,enter", "answer(True)", "stop and quit"),
         Binding("escape,n", "answer(False)", "stay"),
     ]
-    DEFAULT_CSS = _SHEET_CSS.format(name="ConfirmQuit")
+    DEFAULT_CSS = sheet_css("ConfirmQuit")
 
     def __init__(self, run: str) -> None:
         super().__init__()
@@ -110,7 +115,7 @@ class HelpScreen(ModalScreen[None]):
     """What has the focus, and every key that works there."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,question_mark,f1,enter", "close", "close")]
-    DEFAULT_CSS = _SHEET_CSS.format(name="HelpScreen")
+    DEFAULT_CSS = sheet_css("HelpScreen")
 
     def __init__(self, subject: str, text: str, actions: Sequence[Action]) -> None:
         super().__init__()

@@ -6,8 +6,7 @@ Failures show in place and the program stays up. Fields are Textual inputs; ever
 import textwrap
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -16,8 +15,10 @@ from textual.geometry import Region
 from netbench_tui.model.host import Role
 from netbench_tui.model.session import HostTarget, LabTarget, PairTarget, Reach, RecentPair, Target
 from netbench_tui.tui.actions import bindings
+from netbench_tui.tui.face import face
+from netbench_tui.tui.screens.choices import LOCAL, ChoiceList, choices
 from netbench_tui.tui.state import ARRIVED, Workbench
-from netbench_tui.tui.widgets.arranged import Arranged
+from netbench_tui.tui.widgets.arranged import Area
 from netbench_tui.tui.widgets.facts import TextPanel
 from netbench_tui.tui.widgets.line import Line, cut
 from netbench_tui.tui.widgets.panel import Panel
@@ -26,92 +27,15 @@ from netbench_tui.tui.widgets.rows import RowList
 if TYPE_CHECKING:
     from textual.widgets import Input
 
-    from netbench_tui.tui.app import WorkbenchApp
 
-LOCAL = "local"
 _PROMISE = (
     "Nothing is installed on the hosts and nothing stays: a small agent travels over the connection and ends with it."
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """One row on the left: a section's head (a blank one above it), a pair to connect, or a host's name for a field."""
-
-    head: str = ""
-    target: Target | None = None
-    host: str = ""
-    words: str = ""
-
-
-def choices(recent: Sequence[RecentPair], known: Sequence[str], now: float) -> list[Choice]:
-    """The left list: recent pairs first, then what this machine offers, then the hosts of ssh_config."""
-    rows: list[Choice] = []
-    if recent:
-        rows.append(Choice("Recent pairs"))
-        rows += [Choice(target=pair.target, words=f"{ago(now - pair.last)}, {runs(pair.runs)}") for pair in recent]
-        rows.append(Choice(" "))
-    rows.append(Choice("On this machine"))
-    rows.append(Choice(target=LabTarget(), words="two namespaces, real TCP"))
-    rows.append(Choice(host=LOCAL, words="this machine as a host"))
-    if known:
-        rows += [Choice(" "), Choice("Hosts of ssh_config")]
-        rows += [Choice(host=name) for name in known]
-    return rows
-
-
-def runs(number: int) -> str:
-    return "1 run" if number == 1 else f"{number} runs"
-
-
-def ago(seconds: float) -> str:
-    """`3 min ago`, `5 h ago`, `12 days ago`."""
-    minutes = max(0, int(seconds // 60))
-    if minutes < 60:
-        return f"{minutes} min ago"
-    if minutes < 48 * 60:
-        return f"{minutes // 60} h ago"
-    return f"{minutes // 1440} days ago"
-
-
 def host_target(text: str) -> HostTarget:
     """What the user typed as a host: `local` is this machine, all else goes by ssh."""
     return HostTarget(text, Reach.LOCAL if text == LOCAL else Reach.SSH)
-
-
-class ChoiceList(RowList[Choice]):
-    """Section heads cannot be chosen."""
-
-    help_text = (
-        "enter on a pair or the lab connects; enter on a host puts it into the field that waits, sender first. "
-        "Hosts are those of ~/.ssh/config; any user@host:port can be typed into a field."
-    )
-
-    def selectable(self, item: Choice) -> bool:
-        return not item.head
-
-    def paint_item(self, item: Choice, line: Line, row: int, paper: str) -> None:
-        look = self.look
-        if not item.head.strip() and item.head:
-            return
-        if item.head:
-            column = line.put(0, item.head, look.style("dim", paper)) + 1
-            line.fill(column, line.width, look.glyph("light"), look.style("rule", paper))
-            return
-        words = "dim" if paper != "background" else "faint"
-        if isinstance(item.target, PairTarget):
-            room = (line.width - 12) // 3
-            column = line.put(2, look.mark(Role.SENDER), look.style("sender", paper)) + 1
-            column = line.put(column, cut(item.target.sender.name, room), look.style("text", paper)) + 1
-            column = line.put(column, look.glyph("arrow"), look.style("faint", paper)) + 1
-            column = line.put(column, look.mark(Role.RECEIVER), look.style("receiver", paper)) + 1
-            column = line.put(column, cut(item.target.receiver.name, room), look.style("text", paper)) + 2
-        else:
-            name = "lab" if isinstance(item.target, LabTarget) else item.host
-            column = line.put(2, cut(name, line.width - 4), look.style("text", paper)) + 2
-        room = line.width - column - 1
-        text = item.words if len(item.words) <= room else item.words.split(", ")[-1]
-        line.put_right(line.width - 1, cut(text, room), look.style(words, paper))
 
 
 class HostSteps(Panel):
@@ -206,10 +130,10 @@ class ConnectRow(Panel):
         return [line]
 
     def on_click(self) -> None:
-        cast("WorkbenchApp", self.app).connect_fields()
+        face(self).connect_fields()
 
 
-class ConnectArea(Arranged):
+class ConnectArea(Area):
     """Area 1 while no pair is connected."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("connect")]
@@ -221,15 +145,13 @@ class ConnectArea(Arranged):
     ConnectArea Input:focus { border: none; background: $cursor; background-tint: $foreground 0%; }
     """
 
-    @property
-    def _app(self) -> "WorkbenchApp":
-        return cast("WorkbenchApp", self.app)
-
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._had_steps = False
         self._first = ("", "")
         self._inputs: list[Input] = []
+        self._known: Sequence[str] = ()
+        self._recent: Sequence[RecentPair] = ()
 
     def take_target(self, target: Target) -> None:
         """Shows in the fields what is being connected, so that enter can try it again."""
@@ -250,7 +172,7 @@ class ConnectArea(Arranged):
         inner = min(width, 140) - 2
         left = (width - inner) // 2
         if width < 100 or height < 30:
-            return _narrow(left, inner, height, steps=bool(self._app.bench.steps))
+            return _narrow(left, inner, height, steps=bool(face(self).bench.steps))
         list_width = inner * 36 // 118
         x = left + list_width + 4
         half = (inner - list_width - 4 - 3) // 2
@@ -265,14 +187,15 @@ class ConnectArea(Arranged):
 
     def on_mount(self) -> None:
         self.query_one("#promise", TextPanel).show(((_PROMISE, "dim"),))
-        self.call_after_refresh(self._mount_fields)
 
     async def _mount_fields(self) -> None:
-        """The fields come after the first paint: Textual's Input costs as much to load as all the rest together."""
+        """When the area is seen, after the first paint: Textual's Input costs as much to load as all the rest."""
         from textual.suggester import SuggestFromList
         from textual.widgets import Input
 
-        known = SuggestFromList([*self._app.known_hosts, LOCAL], case_sensitive=True)
+        if self._inputs:
+            return
+        known = SuggestFromList([*self._known, LOCAL], case_sensitive=True)
         words = "host, user@host:port or local"
         self._inputs = [
             Input(name, placeholder=words, suggester=known, id=role.value)
@@ -281,10 +204,21 @@ class ConnectArea(Arranged):
         for role, field in zip(Role, self._inputs, strict=True):
             await self.mount(field, after=f"#head-{role.value}")
 
+    def seen(self) -> None:
+        """Reads ssh_config and the history's pairs anew: both may have changed since."""
+        self._known = face(self).engine.known_hosts()
+        if not self._inputs:
+            self.call_next(self._mount_fields)
+        face(self).ask(face(self).engine.recent_pairs(), self._take_recent)
+        self.update_area()
+
+    def _take_recent(self, recent: Sequence[RecentPair]) -> None:
+        self._recent = recent
+        self.update_area()
+
     def update_area(self) -> None:
-        app = self._app
-        bench = app.bench
-        rows = choices(app.recent, app.known_hosts, time.time())
+        bench = face(self).bench
+        rows = choices(self._recent, self._known, time.time())
         listed = self.query_one(ChoiceList)
         if list(listed.items) != rows:
             listed.show(rows)
@@ -297,7 +231,7 @@ class ConnectArea(Arranged):
 
     def _words(self, bench: Workbench) -> str:
         if bench.connecting:
-            return "connecting ..."
+            return "connecting ...   esc gives up"
         if bench.trouble is not None:
             return f"{bench.trouble.message}  {bench.trouble.hint}"
         if bench.failures:
@@ -319,28 +253,28 @@ class ConnectArea(Arranged):
         field = sender if not sender.value else receiver
         field.value = host
         (receiver if not receiver.value else self.query_one(ConnectRow)).focus()
-        self.query_one(ConnectRow).show(self._words(self._app.bench))
+        self.query_one(ConnectRow).show(self._words(face(self).bench))
 
     def on_row_list_opened(self, event: RowList.Opened) -> None:
         event.stop()
         if event.item.target is not None:
-            self._app.connect_to(event.item.target)
+            face(self).connect_to(event.item.target)
         else:
             self.fill_field(event.item.host)
 
     def on_input_changed(self) -> None:
-        self.query_one(ConnectRow).show(self._words(self._app.bench))
+        self.query_one(ConnectRow).show(self._words(face(self).bench))
 
     def on_input_submitted(self, event: "Input.Submitted") -> None:
         event.stop()
         if all(self.fields):
-            self._app.connect_fields()
+            face(self).connect_fields()
         else:
             next(field for field in self._inputs if field is not event.input).focus()
 
     def on_key(self, event: object) -> None:
         if getattr(event, "key", "") == "enter" and isinstance(self.app.focused, ConnectRow):
-            self._app.connect_fields()
+            face(self).connect_fields()
 
     def on_descendant_focus(self) -> None:
         self._mark_heads()
@@ -353,9 +287,14 @@ class ConnectArea(Arranged):
             head.mark(field.has_focus)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action == "cancel_connect":
+            return face(self).bench.connecting
         if action == "leave_field":
-            return any(field.has_focus for field in self._inputs)
+            return not face(self).bench.connecting and any(field.has_focus for field in self._inputs)
         return True
+
+    def action_cancel_connect(self) -> None:
+        face(self).cancel_connect()
 
     def action_leave_field(self) -> None:
         self.query_one(ChoiceList).focus()
@@ -366,7 +305,7 @@ class ConnectArea(Arranged):
             sender.value, receiver.value = receiver.value, sender.value
 
     def action_lab(self) -> None:
-        self._app.connect_to(LabTarget())
+        face(self).connect_to(LabTarget())
 
     def target(self) -> Target | None:
         """What the fields name; None while one is empty."""

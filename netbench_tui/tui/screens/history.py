@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -11,19 +11,17 @@ from textual.widgets import Input
 
 from netbench_tui.model.host import Role
 from netbench_tui.model.run import RunState
-from netbench_tui.model.session import RunSummary
+from netbench_tui.model.session import RunSummary, StoredRun
 from netbench_tui.model.units import fixed, gbits
 from netbench_tui.tui.actions import bindings
+from netbench_tui.tui.face import face
 from netbench_tui.tui.screens.run import RunView
 from netbench_tui.tui.screens.run_texts import state_sign
 from netbench_tui.tui.state import Workbench
-from netbench_tui.tui.trace import RunTrace
-from netbench_tui.tui.widgets.arranged import Arranged
+from netbench_tui.tui.trace import RunTrace, stored_trace
+from netbench_tui.tui.widgets.arranged import Area
 from netbench_tui.tui.widgets.line import Line, cut
 from netbench_tui.tui.widgets.rows import RowList
-
-if TYPE_CHECKING:
-    from netbench_tui.tui.app import WorkbenchApp
 
 # name, head, width (0: a share of the rest), least screen width at which the column stands, right-aligned
 _COLUMNS = (
@@ -116,7 +114,7 @@ class StoredView(RunView):
     """A stored run."""
 
 
-class HistoryArea(Arranged):
+class HistoryArea(Area):
     """The list, or one stored run in its place."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("history")]
@@ -131,10 +129,6 @@ class HistoryArea(Arranged):
         self.opened: RunTrace | None = None
         self.filtering = False
         self.trouble = ""
-
-    @property
-    def _app(self) -> "WorkbenchApp":
-        return cast("WorkbenchApp", self.app)
 
     def compose(self) -> ComposeResult:
         rows = HistoryList("History", id="runs")
@@ -159,6 +153,14 @@ class HistoryArea(Arranged):
         if self.opened is not None:
             self.query_one(StoredView).update_from(Workbench(), self.opened)
 
+    def seen(self) -> None:
+        self.load_runs()
+
+    def load_runs(self) -> None:
+        """The runs that hold what the filter says."""
+        text = self.query_one(Input).value.strip()
+        face(self).ask(face(self).engine.runs(text=text), self.show_runs)
+
     def show_runs(self, runs: Sequence[RunSummary]) -> None:
         number = f"{len(runs)} runs" if len(runs) != 1 else "1 run"
         text = self.query_one(Input).value.strip()
@@ -171,13 +173,16 @@ class HistoryArea(Arranged):
         self.update_area()
         self.call_after_refresh(self.query_one("#chart").focus)
 
+    def _open_stored(self, stored: StoredRun) -> None:
+        self.open_trace(stored_trace(stored))
+
     def on_row_list_opened(self, event: RowList.Opened) -> None:
         event.stop()
-        self._app.open_stored(event.item.id)
+        face(self).ask(face(self).engine.stored_run(event.item.id), self._open_stored)
 
     def on_input_changed(self, event: Input.Changed) -> None:
         event.stop()
-        self._app.load_runs(event.value.strip())
+        self.load_runs()
 
     def on_input_submitted(self) -> None:
         self.query_one(HistoryList).focus()
@@ -202,4 +207,4 @@ class HistoryArea(Arranged):
             self.query_one(Input).value = ""
         self.arrange_again()
         self.query_one(HistoryList).focus()
-        self._app.refresh_footer()
+        face(self).refresh_footer()

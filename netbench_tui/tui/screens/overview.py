@@ -1,7 +1,7 @@
 """Area 1 with a pair connected: both hosts side by side as they are, and the path between them."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -11,24 +11,23 @@ from netbench_tui.analysis.goodput import Wire, tcp_goodput
 from netbench_tui.model.host import HostFacts, Nic, Privilege, Role
 from netbench_tui.model.run import TrafficTest
 from netbench_tui.model.session import HostView, Reach
-from netbench_tui.model.units import cpu_list, fixed, link_speed
+from netbench_tui.model.units import cpu_list, link_speed
 from netbench_tui.tui.actions import bindings
+from netbench_tui.tui.face import face
 from netbench_tui.tui.look import Look
-from netbench_tui.tui.screens.run_texts import limit_gbits
+from netbench_tui.tui.screens.run_texts import limit_gbits, returned_notes
 from netbench_tui.tui.state import Workbench
-from netbench_tui.tui.widgets.arranged import Arranged
+from netbench_tui.tui.status import clock_words
+from netbench_tui.tui.widgets.arranged import Area
 from netbench_tui.tui.widgets.facts import Fact, FactsPanel, fact
 from netbench_tui.tui.widgets.notes import Note, NotesPanel
 from netbench_tui.tui.widgets.panel import Panel, Piece
 
-if TYPE_CHECKING:
-    from netbench_tui.tui.app import WorkbenchApp
-
 _REACHES = {Reach.SSH: "ssh", Reach.LOCAL: "this machine", Reach.LAB: "lab"}
 _RIGHTS = {
     Privilege.ROOT: "root",
-    Privilege.SUDO: "sudo, without a password",
-    Privilege.NONE: "read-only: neither root nor sudo",
+    Privilege.SUDO: "sudo",
+    Privilege.NONE: "read-only",
 }
 
 
@@ -46,11 +45,18 @@ def host_facts(view: HostView) -> list[Fact]:
         *_nic_facts(view),
         Fact(),
         fact("agent", f"python {facts.python}" if facts.python else ""),
-        fact("rights", _RIGHTS[view.privilege]),
+        *_rights_facts(view),
         fact("reached by", reached),
         *_clock_facts(view),
         fact("tools", ", ".join(tool.name for tool in facts.tools) or "none found, the built-in generator works"),
     ]
+
+
+def _rights_facts(view: HostView) -> list[Fact]:
+    """What limits is red, and says why there is no more."""
+    if view.privilege is not Privilege.NONE:
+        return [fact("rights", _RIGHTS[view.privilege])]
+    return [Fact("rights", (("! ", "bad"), (_RIGHTS[view.privilege], "bad")))]
 
 
 def _cpu_facts(view: HostView) -> list[Fact]:
@@ -100,9 +106,7 @@ def _node_words(nic: Nic, facts: HostFacts) -> str:
 def _clock_facts(view: HostView) -> list[Fact]:
     clock = view.clock
     trip: Piece = (f"{1000 * clock.round_trip:.2f}", "strong")
-    offset: Piece = (f"{fixed(1000 * clock.offset, 2)} ±{1000 * clock.error:.2f}", "text")
-    if abs(clock.offset) >= 1:
-        offset = (f"aligned, ±{1000 * clock.error:.2f}", "text")
+    offset: Piece = (clock_words(clock), "text")
     return [Fact("round trip", (trip, (" ms", "faint"))), Fact("clock", (offset, (" ms", "faint")))]
 
 
@@ -139,24 +143,33 @@ def overview_notes(bench: Workbench) -> list[Note]:
         Note(failure.message, failure.hint, role, failure.name, wants_action=True)
         for role, failure in bench.failures.items()
     ]
+    if bench.trouble is not None:
+        notes.append(Note(bench.trouble.message, bench.trouble.hint, wants_action=True))
     if bench.warning:
         notes.append(Note(bench.warning, wants_action=True))
+    notes += rights_notes(bench)
     if bench.history_trouble is not None:
         notes.append(Note(bench.history_trouble.message, bench.history_trouble.hint, wants_action=True))
+    notes += returned_notes(bench)
     for role, view in bench.views.items():
         notes += [Note(text, role=role, host=view.name) for text in view.facts.notes]
     return notes
 
 
-class OverviewArea(Arranged):
+def rights_notes(bench: Workbench) -> list[Note]:
+    """A host that can be watched and not changed, and why there is no more."""
+    return [
+        Note(f"read-only: {view.privilege_note or 'neither root nor sudo'}", "", role, view.name, wants_action=True)
+        for role, view in bench.views.items()
+        if view.privilege is Privilege.NONE
+    ]
+
+
+class OverviewArea(Area):
     """Area 1 while a pair is connected (or was, with its age in the title)."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("overview")]
     FIRST_FOCUS = "host-sender"
-
-    @property
-    def _app(self) -> "WorkbenchApp":
-        return cast("WorkbenchApp", self.app)
 
     def compose(self) -> ComposeResult:
         for role in Role:
@@ -185,7 +198,7 @@ class OverviewArea(Arranged):
         return regions
 
     def update_area(self) -> None:
-        app = self._app
+        app = face(self)
         bench, look = app.bench, app.look
         for role in Role:
             view = bench.views.get(role)
@@ -205,11 +218,19 @@ class OverviewArea(Arranged):
         self.query_one(NotesPanel).show(overview_notes(bench))
         self.arrange_again()
 
+    def action_choose_path(self) -> None:
+        from netbench_tui.tui.screens.paths import PathChooser
+
+        self.app.push_screen(PathChooser(face(self).bench.views))
+
     def action_connect_others(self) -> None:
-        self._app.connect_others()
+        face(self).connect_others()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        return not self._app.bench.running if action == "connect_others" else True
+        bench = face(self).bench
+        if action == "choose_path":
+            return bench.whole and not bench.running
+        return not bench.running if action == "connect_others" else True
 
 
 def _focus(panel: Panel) -> Panel:

@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -14,13 +14,14 @@ from netbench_tui.model.host import Role
 from netbench_tui.model.session import RunSummary
 from netbench_tui.model.units import gbits
 from netbench_tui.tui.actions import bindings
+from netbench_tui.tui.face import face
 from netbench_tui.tui.figures import of_last_second, of_result
 from netbench_tui.tui.loads import HostLoad
 from netbench_tui.tui.screens import run_texts as texts
 from netbench_tui.tui.screens.run_layout import is_compact, is_wide, run_regions
 from netbench_tui.tui.state import Workbench
 from netbench_tui.tui.trace import RunTrace, run_load
-from netbench_tui.tui.widgets.arranged import Arranged
+from netbench_tui.tui.widgets.arranged import Area, Arranged
 from netbench_tui.tui.widgets.chart import TimeChart
 from netbench_tui.tui.widgets.facts import Fact, FactsPanel
 from netbench_tui.tui.widgets.heat import HeatPanel
@@ -28,9 +29,6 @@ from netbench_tui.tui.widgets.metrics import MetricsPanel
 from netbench_tui.tui.widgets.notes import NotesPanel
 from netbench_tui.tui.widgets.panel import Panel
 from netbench_tui.tui.widgets.runline import RunLine
-
-if TYPE_CHECKING:
-    from netbench_tui.tui.app import WorkbenchApp
 
 
 class SoftirqChart(TimeChart):
@@ -137,20 +135,16 @@ class RunView(Arranged):
         if not is_wide(*self.size):
             return
         softirq, segments = texts.small_charts(trace)
-        now = texts.small_values(cast("WorkbenchApp", self.app).look, trace)
+        now = texts.small_values(face(self).look, trace)
         self.query_one(SoftirqChart).show(softirq, now[0], floor=100.0)
         self.query_one(RetransmitsChart).show(segments, now[1], floor=10.0)
 
     def _show_side(self, bench: Workbench, trace: RunTrace | None) -> None:
-        look = cast("WorkbenchApp", self.app).look
+        look = face(self).look
         title = "This run" if trace is not None else "Next run"
         self.query_one("#details", FactsPanel).show(texts.details(look, bench, trace), title)
         self.query_one("#events", FactsPanel).show(texts.events_of(look, trace))
-        rows = [
-            _before(summary)
-            for summary in cast("WorkbenchApp", self.app).before
-            if trace is None or summary.id != trace.run_id
-        ]
+        rows = [_before(summary) for summary in face(self).before if trace is None or summary.id != trace.run_id]
         panel = self.query_one("#before", FactsPanel)
         panel.show(rows or [Fact("", (("none", "dim"),))], right=(("Gbit/s", "dim"),))
 
@@ -167,21 +161,17 @@ def _focusable(panel: Panel) -> Panel:
     return panel
 
 
-class RunArea(RunView):
+class RunArea(RunView, Area):
     """Area 5."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("run")]
     FIRST_FOCUS = "chart"
 
-    @property
-    def _app(self) -> "WorkbenchApp":
-        return cast("WorkbenchApp", self.app)
-
     def update_area(self) -> None:
-        self.update_from(self._app.bench, self._app.bench.trace)
+        self.update_from(face(self).bench, face(self).bench.trace)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        bench = self._app.bench
+        bench = face(self).bench
         if action == "stop":
             return bench.running
         if action in ("choose_preset", "next_preset", "previous_preset"):
@@ -189,21 +179,21 @@ class RunArea(RunView):
         return True
 
     def action_stop(self) -> None:
-        self._app.stop_run()
+        face(self).stop_run()
 
     def action_next_preset(self) -> None:
-        self._app.choose_preset(self._app.bench.chosen + 1)
+        face(self).choose_preset(face(self).bench.chosen + 1)
 
     def action_previous_preset(self) -> None:
-        self._app.choose_preset(self._app.bench.chosen - 1)
+        face(self).choose_preset(face(self).bench.chosen - 1)
 
     def action_choose_preset(self) -> None:
         from netbench_tui.tui.screens.choosers import PresetChooser
 
-        bench = self._app.bench
+        bench = face(self).bench
 
         def chosen(index: int | None) -> None:
             if index is not None:
-                self._app.choose_preset(index)
+                face(self).choose_preset(index)
 
         self.app.push_screen(PresetChooser(bench.presets, bench.chosen), chosen)

@@ -122,7 +122,9 @@ def notes_of(bench: Workbench, trace: RunTrace | None, loads: Mapping[Role, Host
     elif any(view.shares_cpus for view in bench.views.values()):
         notes.append(Note("both hosts share this machine's CPUs: each CPU figure holds the work of both ends"))
     if live and bench.warning:
-        notes.append(Note(bench.warning))
+        notes.append(Note(bench.warning, wants_action=True))
+    if live:
+        notes += returned_notes(bench)
     return sorted(notes, key=lambda note: not note.wants_action)
 
 
@@ -134,6 +136,15 @@ def _trouble(bench: Workbench) -> list[Note]:
         notes.append(Note(failure.message, failure.hint, role, failure.name, wants_action=True))
     if bench.history_trouble is not None:
         notes.append(Note(bench.history_trouble.message, bench.history_trouble.hint, wants_action=True))
+    return notes
+
+
+def returned_notes(bench: Workbench) -> list[Note]:
+    """What is new about a host that was lost and is back, behind the host's name."""
+    notes = []
+    for role, text in bench.returned.items():
+        name = bench.views[role].name
+        notes.append(Note(text.removeprefix("▲ ").removeprefix("▼ ").removeprefix(f"{name} "), "", role, name))
     return notes
 
 

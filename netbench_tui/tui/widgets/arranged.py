@@ -4,6 +4,7 @@ A child whose id has no region is not displayed (and cannot be focused): degrade
 """
 
 from collections.abc import Mapping
+from typing import ClassVar
 
 from textual.app import RenderResult
 from textual.geometry import NULL_OFFSET, Region, Size, Spacing
@@ -67,3 +68,22 @@ class Arranged(Widget):
         for child in self.children:
             if child.display != (child.id in regions):
                 child.display = child.id in regions
+
+
+class Area(Arranged):
+    """One of the workbench's areas, as the app drives it."""
+
+    FIRST_FOCUS: ClassVar[str] = ""
+    """The id of the panel that has the focus at first."""
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.add_class("area")
+        self.last_focus = f"#{self.FIRST_FOCUS}"
+
+    def update_area(self) -> None:
+        """Shows the state as it is now; called when data came and the area is in sight."""
+        raise NotImplementedError
+
+    def seen(self) -> None:
+        """The area was brought to sight: time to ask for what may have changed meanwhile."""

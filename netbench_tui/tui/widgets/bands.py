@@ -4,7 +4,7 @@ Used by the main screen alone. Nothing but these rows (and unfocused fields) sta
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from textual import events
 from textual.message import Message
@@ -25,22 +25,20 @@ class IdentityBand(Panel):
     def __init__(self) -> None:
         super().__init__(id="identity")
         self.views: tuple[HostView | None, HostView | None] = (None, None)
-        self.status: tuple[Piece, ...] = ()
+        self.variants: Sequence[Sequence[Piece]] = ((),)
 
-    def show(self, sender: HostView | None, receiver: HostView | None, status: Sequence[Piece]) -> None:
-        self.views, self.status = (sender, receiver), tuple(status)
+    def show(self, sender: HostView | None, receiver: HostView | None, variants: Sequence[Sequence[Piece]]) -> None:
+        """`variants` are what the right end may say, longest first."""
+        self.views, self.variants = (sender, receiver), variants
         self.update_rows()
 
     def paint(self, width: int, height: int) -> Sequence[Line]:
         look, line = self.look, self.line("band")
         column = line.put(1, PRODUCT, look.style("strong", "band")) + 3
-        status = list(self.status)
-        while status and column + sum(width_of(text) for text, _ in status) >= width:
-            status.pop(0)
-        end = width - 1 - sum(width_of(text) for text, _ in status)
+        detail, status = self._fitting(width - column)
+        end = max(column + 1, width - 1 - _width(status))
         sender, receiver = self.views
         if sender is not None and receiver is not None:
-            detail = next((d for d in (2, 1, 0) if column + self._room(d) < end - 1), 0)
             column = self._host(line, column, sender, detail, end)
             column = line.put(column + 2, look.glyph("arrow"), look.style("faint", "band")) + 2
             self._host(line, column, receiver, detail, end)
@@ -48,16 +46,27 @@ class IdentityBand(Panel):
         self.put_pieces(line, end, status, "band")
         return [line]
 
+    def _fitting(self, room: int) -> tuple[int, Sequence[Piece]]:
+        """How much of the hosts and which status stand in `room` cells: NIC and node before the longest status, any
+        other status before NIC and node."""
+        for status in self.variants:
+            least = 1 if status is self.variants[0] and len(self.variants) > 1 else 0
+            for detail in range(2, least - 1, -1):
+                if self._room(detail) + _width(status) + 3 <= room:
+                    return detail, status
+        return 0, self.variants[-1]
+
     def _room(self, detail: int) -> int:
-        return 5 + sum(width_of("".join(t for t, _ in self._pieces(view, detail))) for view in self.views if view)
+        return 5 + sum(_width(self._pieces(view, detail)) for view in self.views if view)
 
     def _host(self, line: Line, column: int, view: HostView, detail: int, end: int) -> int:
+        """Writes what there is room for before `end`; what has none is cut once and at its end."""
         for text, ink in self._pieces(view, detail):
-            column = line.put(
-                column,
-                cut(text, max(0, end - 2 - column)),
-                self.look.style(ink, "band", bold=ink in ("sender", "receiver")),
-            )
+            room = max(0, end - 2 - column)
+            style = self.look.style(ink, "band", bold=ink in ("sender", "receiver"))
+            column = line.put(column, cut(text, room), style)
+            if width_of(text) > room:
+                break
         return column
 
     def _pieces(self, view: HostView, detail: int) -> list[Piece]:
@@ -77,8 +86,11 @@ class IdentityBand(Panel):
         return pieces
 
 
-@dataclass(frozen=True, slots=True)
-class Area:
+def _width(pieces: Sequence[Piece]) -> int:
+    return sum(width_of(text) for text, _ in pieces)
+
+
+class Tab(NamedTuple):
     """One of the areas: its digit stays the same when others come between."""
 
     key: str
@@ -86,7 +98,7 @@ class Area:
     digit: int
 
 
-AREAS = (Area("hosts", "Hosts", 1), Area("run", "Run", 5), Area("history", "History", 6))
+AREAS = (Tab("hosts", "Hosts", 1), Tab("run", "Run", 5), Tab("history", "History", 6))
 
 
 class AreaTabs(Panel):
@@ -128,8 +140,7 @@ class AreaTabs(Panel):
                 self.post_message(self.Chosen(key))
 
 
-@dataclass(frozen=True, slots=True)
-class FooterKey:
+class FooterKey(NamedTuple):
     """A key as written, what it does, and the Textual action (with its target) that a click runs."""
 
     key: str

@@ -2,14 +2,13 @@
 
 import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from netbench_tui.tui.widgets.line import Line, cut
 from netbench_tui.tui.widgets.panel import Panel, Piece
 
 
-@dataclass(frozen=True, slots=True)
-class Fact:
+class Fact(NamedTuple):
     """One row: `pieces` one after the other, `right` at the end.
 
     An empty label continues the row above; without pieces too it is a blank row.

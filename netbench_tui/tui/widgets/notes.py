@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from netbench_tui.model.host import Role
-from netbench_tui.tui.widgets.line import Line, cut, width_of
+from netbench_tui.tui.widgets.line import ELLIPSIS, Line, cut, width_of
 from netbench_tui.tui.widgets.panel import Panel
 
 
@@ -63,7 +63,12 @@ class NotesPanel(Panel):
 
     def _more(self, number: int, line: Line | None = None) -> Line:
         line = line or self.line()
-        line.put_right(line.width, f"  {number} more", self.look.style("dim"))
+        words = f"  {number} more"
+        cut_at = line.width - len(words)
+        broken = cut_at > 0 and line.cells[cut_at - 1] != " " and line.cells[cut_at] != " "
+        line.put(cut_at, words, self.look.style("dim"))
+        if broken:
+            line.put(cut_at, self.look.words(ELLIPSIS), self.look.style("dim"))
         return line
 
     def _note(self, note: Note, width: int) -> list[Line]:

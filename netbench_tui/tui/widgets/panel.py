@@ -5,18 +5,16 @@ when data came. Used by every widget of the workbench but Textual's own inputs.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import ClassVar
 
 from rich.style import Style
 from textual.geometry import Region
 from textual.strip import Strip
 from textual.widget import Widget
 
+from netbench_tui.tui.face import face
 from netbench_tui.tui.look import Look
 from netbench_tui.tui.widgets.line import Line, cut, width_of
-
-if TYPE_CHECKING:
-    from netbench_tui.tui.app import WorkbenchApp
 
 # One piece of a title's right end: text and the palette name of its ink.
 Piece = tuple[str, str]
@@ -39,7 +37,7 @@ class Panel(Widget):
 
     @property
     def look(self) -> Look:
-        return cast("WorkbenchApp", self.app).look
+        return face(self).look
 
     @property
     def name_in_footer(self) -> str:

@@ -36,7 +36,7 @@ class RowList(Panel, Generic[T], can_focus=True):
 
     def __init__(self, title: str, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self.heading = title
+        self.heading, self.remark, self.heading_ink = title, "", "strong"
         self.items: Sequence[T] = ()
         self.cursor = 0
         self.offset_row = 0
@@ -69,7 +69,7 @@ class RowList(Panel, Generic[T], can_focus=True):
         return ()
 
     def paint(self, width: int, height: int) -> Sequence[Line]:
-        lines = [self.titled_rule(self.heading, right=self.right), *self.paint_heads()]
+        lines = [self.titled_rule(self.heading, self.remark, self.right, self.heading_ink), *self.paint_heads()]
         shown = max(1, (height - len(lines)) // self.rows_each)
         self.offset_row = max(0, min(self.offset_row, self.cursor, len(self.items) - shown))
         self.offset_row = max(self.offset_row, self.cursor - shown + 1)

@@ -1,0 +1,46 @@
+"""What widgets and screens may ask of the app that holds them. They import this and never the app itself.
+
+`face(widget)` gives it; tui/app.py is the one that has all of it.
+"""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from typing import Protocol, TypeVar, cast
+
+from textual.dom import DOMNode
+
+from netbench_tui.model.session import RunSummary, Target
+from netbench_tui.tui.bridge import EngineFace
+from netbench_tui.tui.look import Look
+from netbench_tui.tui.state import Workbench
+
+T = TypeVar("T")
+
+
+class Face(Protocol):
+    """The app as its screens see it. What asks the engine returns at once; answers come as events or show in place."""
+
+    @property
+    def look(self) -> Look: ...
+    @property
+    def bench(self) -> Workbench: ...
+    @property
+    def engine(self) -> EngineFace: ...
+    @property
+    def before(self) -> Sequence[RunSummary]: ...
+
+    def ask(self, future: "Future[T]", done: Callable[[T], None] | None = None) -> None: ...
+    def connect_to(self, target: Target) -> None: ...
+    def connect_fields(self) -> None: ...
+    def cancel_connect(self) -> None: ...
+    def connect_others(self) -> None: ...
+    def answer(self, number: int, answers: tuple[str, ...] | None) -> None: ...
+    def choose_preset(self, index: int) -> None: ...
+    def stop_run(self) -> None: ...
+    def refresh_footer(self) -> None: ...
+    async def run_from(self, node: DOMNode, action: str) -> None: ...
+
+
+def face(node: DOMNode) -> Face:
+    """The app that holds a widget or a screen."""
+    return cast(Face, node.app)
