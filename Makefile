@@ -6,7 +6,7 @@ PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done || echo python3)
 VENV := .venv
 BIN := $(VENV)/bin
-TEST_PACKAGES := openssh-server iperf3 ethtool tmux
+TEST_PACKAGES := openssh-server sudo iperf3 ethtool tmux
 
 .PHONY: run test check format bench screenshots clean packages
 
@@ -64,5 +64,5 @@ venv-package:
 
 packages:
 	@PATH="$$PATH:/usr/sbin:/sbin"; \
-	for tool in sshd iperf3 ethtool tmux; do command -v $$tool >/dev/null || missing=1; done; \
+	for tool in sshd sudo iperf3 ethtool tmux; do command -v $$tool >/dev/null || missing=1; done; \
 	if [ -n "$$missing" ]; then echo "installing $(TEST_PACKAGES)"; $(call apt_install,$(TEST_PACKAGES)); fi

@@ -97,7 +97,8 @@ def _add_common(parser: argparse.ArgumentParser, default: str | None) -> None:
     add("-F", "--ssh-config", metavar="FILE", help="use this ssh_config instead of ~/.ssh/config")
     accept = "write the key of a host that is not known yet to known_hosts instead of refusing it"
     add("--accept-new", action="store_true", help=accept)
-    add("--python", action="append", metavar="[HOST=]PATH", help="the Python to run the agent with, on HOST or on both")
+    python = "the Python to run the agent with, on HOST or on both"
+    add("--python", action="append", type=_python, metavar="[HOST=]PATH", help=python)
     add("--history", metavar="FILE", help="the history database (default: in the XDG data folder)")
     add("--theme", choices=("dark", "light", "okabe"), help="colours of the workbench")
 
@@ -128,6 +129,14 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
 
 def _add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON document")
+
+
+def _python(word: str) -> tuple[str, str]:
+    """`HOST=PATH`, or `PATH` for every host, as (host, path); the host of the latter is empty."""
+    host, equals, path = word.rpartition("=")
+    if not path or (equals and not host):
+        raise argparse.ArgumentTypeError(f"{word!r}: write PATH or HOST=PATH")
+    return host, path
 
 
 def _size(text: str) -> int:

@@ -1,7 +1,6 @@
 """Questions of hosts, asked on the terminal of a headless verb (`--ask-pass`). Used by headless.py."""
 
 import getpass
-import sys
 from pathlib import Path
 
 from netbench_tui.errors import UsageError
@@ -25,8 +24,9 @@ def ask(question: Question) -> Answers | None:
     """The answers, or None if the person ends the input. A host key is never accepted here: see --accept-new."""
     if question.kind is QuestionKind.HOST_KEY:
         return None
-    for line in (question.title, *question.detail.splitlines()):
-        print(plain(line), file=sys.stderr)
+    with TERMINAL.open("w") as screen:  # where getpass asks: whoever keeps standard error in a file is asked as well
+        for line in (question.title, *question.detail.splitlines()):
+            print(plain(line), file=screen)
     try:
         return tuple(_field(prompt) for prompt in question.prompts)
     except EOFError:
@@ -37,8 +37,8 @@ def _field(prompt: Prompt) -> str:
     text = f"{plain(prompt.text)}: "
     if not prompt.echo:
         return getpass.getpass(text)
-    with TERMINAL.open() as keyboard:
-        print(text, end="", file=sys.stderr, flush=True)
+    with TERMINAL.open() as keyboard, TERMINAL.open("w") as screen:
+        print(text, end="", file=screen, flush=True)
         line = keyboard.readline()
     if not line:
         raise EOFError

@@ -1,6 +1,7 @@
 """`run`: a preset without a screen. Progress goes to standard error, the table or the JSON to standard output."""
 
 import argparse
+import gc
 import queue
 import sys
 import time
@@ -80,6 +81,7 @@ class Progress:
 
 def run_preset(name: str, target: Target, arguments: argparse.Namespace, history: Path) -> int:
     """0 if the run gave figures, else the exit code of RunFailed; what cannot begin is raised."""
+    gc.enable()
     preset = load_preset(name)
     test = _overridden(preset.test, arguments)
     may_ask = getattr(arguments, "ask_pass", False)

@@ -2,7 +2,7 @@
 
 import ipaddress
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from netbench_tui.errors import UsageError
 from netbench_tui.model.host import Address, HostFacts, Nic
@@ -60,22 +60,45 @@ def path_between(
     if a is None or b is None:
         host, name = (sender, nics[0]) if a is None else (receiver, nics[1])
         raise UsageError(f"{host.name} has no NIC {name}", f"it has: {', '.join(nic.name for nic in host.nics)}")
-    same_machine = _is_one_machine(sender, receiver) and a.kind == b.kind == "loopback"
-    if any(_shared(a, b, same_machine)):
-        return _choice(a, b, same_machine, sender_management, receiver_management)
-    routed = _first_addresses(a), _first_addresses(b)
-    versions = sorted(routed[0].keys() & routed[1].keys())
-    if not versions:
+    one_machine = _is_one_machine(sender, receiver)
+    over_loopback = one_machine and a.kind == b.kind == "loopback"
+    if any(_shared(a, b, over_loopback)):
+        path = _choice(a, b, over_loopback, sender_management, receiver_management)
+    else:
+        path = _routed(a, b)
+    if one_machine and not over_loopback:
+        return replace(path, warning=f"{a.name} and {b.name} are of one machine: its kernel sends over loopback")
+    return path
+
+
+def _routed(a: Nic, b: Nic) -> PathChoice:
+    """The path between NICs without a common subnet: by global addresses, or by link-local ones where one link may join
+    the NICs all the same. Raises UsageError."""
+    addresses = _first_addresses(a), _first_addresses(b)
+    pairs = {
+        version: (addresses[0][version], addresses[1][version]) for version in addresses[0] if version in addresses[1]
+    }
+    pairs = dict(sorted(pairs.items())) | (_link_local(a, b) if 6 not in pairs else {})
+    if not pairs:
         raise UsageError(
             f"{a.name} and {b.name} have no addresses of one IP version", "give both an address, or choose other NICs"
         )
-    return PathChoice(
-        a.name,
-        b.name,
-        {version: routed[0][version] for version in versions},
-        {version: routed[1][version] for version in versions},
-        f"{a.name} and {b.name} share no subnet: the traffic goes where the routes lead",
+    return _path(a, b, pairs, f"{a.name} and {b.name} share no subnet: the traffic goes where the routes lead")
+
+
+def _path(a: Nic, b: Nic, pairs: Mapping[int, tuple[str, str]], warning: str) -> PathChoice:
+    sender = {version: pair[0] for version, pair in pairs.items()}
+    return PathChoice(a.name, b.name, sender, {version: pair[1] for version, pair in pairs.items()}, warning)
+
+
+def _link_local(a: Nic, b: Nic) -> dict[int, tuple[str, str]]:
+    """One pair of IPv6 link-local addresses, under 6; a zone names the NIC, since every link has the same such subnet.
+    Nothing if either has none, or if both are the same."""
+    mine, theirs = (
+        next((address.text for address in nic.addresses if address.family == 6 and address.scope == "link"), "")
+        for nic in (a, b)
     )
+    return {6: (f"{mine}%{a.name}", f"{theirs}%{b.name}")} if mine and theirs and mine != theirs else {}
 
 
 def _first_addresses(nic: Nic) -> dict[int, str]:
@@ -87,22 +110,13 @@ def _first_addresses(nic: Nic) -> dict[int, str]:
 
 
 def _choice(a: Nic, b: Nic, same_machine: bool, sender_management: str, receiver_management: str) -> PathChoice:
-    shared = {version: (mine.text, theirs.text) for version, (mine, theirs) in _shared(a, b, same_machine)}
-    if 6 not in shared and not same_machine:
-        # One link carries both IP versions; a zone names the NIC, since every link has the same such subnet.
-        local = [next((i.text for i in nic.addresses if i.family == 6 and i.scope == "link"), "") for nic in (a, b)]
-        if all(local):
-            shared[6] = (f"{local[0]}%{a.name}", f"{local[1]}%{b.name}")
+    pairs = {version: (mine.text, theirs.text) for version, (mine, theirs) in _shared(a, b, same_machine)}
+    if 6 not in pairs and not same_machine:
+        pairs |= _link_local(a, b)  # one link carries both IP versions
     warning = ""
     if not same_machine and (a.name == sender_management or b.name == receiver_management):
         warning = "the data path also carries an SSH connection: runs disturb it"
-    return PathChoice(
-        a.name,
-        b.name,
-        {version: pair[0] for version, pair in shared.items()},
-        {version: pair[1] for version, pair in shared.items()},
-        warning,
-    )
+    return _path(a, b, pairs, warning)
 
 
 def _is_one_machine(sender: HostFacts, receiver: HostFacts) -> bool:

@@ -135,7 +135,7 @@ class AgentClient:
 
     async def request(self, operation: str, seconds: float | None = None, **arguments: Any) -> Message:
         """The `ok` object of the answer. Raises HostRefused (the host's own error), AgentDied or HostLost."""
-        if self._task is None or self._task.done():
+        if self._closing or self._task is None or self._task.done():
             raise AgentDied(f"{self.name}: the agent is not running", "connect again")
         number, patience = next(self._numbers), ANSWER_SECONDS if seconds is None else seconds
         future = self._waiting[number] = asyncio.get_running_loop().create_future()
@@ -171,6 +171,8 @@ class AgentClient:
         if self._task:
             await asyncio.wait([self._task], timeout=2)
             self._task.cancel()
+        # Of a channel that hangs the listener did not see the end.
+        self._fail_waiting(AgentDied(f"{self.name}: the connection was closed"))
 
 
 def _decode(line: bytes) -> Message | None:

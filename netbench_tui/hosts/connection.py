@@ -118,13 +118,19 @@ class HostConnection:
             self.privilege_note = "there is no sudo on this host"
             return
         except WorkbenchError as error:
-            self.privilege_note = error.message.rpartition("spoke: ")[2]
+            self._stay_read_only(error.message.rpartition("spoke: ")[2])
         if self._asker is None:
             return
         try:
             await self._become(await self._start([*WITH_PASSWORD, *agent], with_password=True))
         except WorkbenchError as error:
-            self.privilege_note = error.message
+            self._stay_read_only(error.message)
+
+    def _stay_read_only(self, why: str) -> None:
+        """Raises HostLost if it was no refusal: the connection broke."""
+        if breakage := self.transport.breakage():
+            raise breakage
+        self.privilege_note = why.removeprefix(f"{self.name}: ")
 
     async def _become(self, client: AgentClient) -> None:
         """Goes on with this agent if it has more rights than the one before, and ends the other."""

@@ -4,12 +4,13 @@ The password goes from the answer to the channel and is kept nowhere.
 """
 
 import asyncio
+from collections.abc import Awaitable
 
 from netbench_tui.errors import LoginRefused
 from netbench_tui.hosts.payload import READY
 from netbench_tui.hosts.transport import Channel
 from netbench_tui.model.host import Role
-from netbench_tui.model.question import Asker, Prompt, Question, QuestionKind
+from netbench_tui.model.question import Answers, Asker, Prompt, Question, QuestionKind
 from netbench_tui.model.units import plain
 
 # Unlike any prompt that PAM or a lecture could print.
@@ -18,8 +19,6 @@ WITHOUT_PASSWORD = ("sudo", "-n", "--")
 # -k: credentials that sudo may remember are not used, so that it asks exactly when we expect it to.
 WITH_PASSWORD = ("sudo", "-S", "-k", "-p", PROMPT, "--")
 POLL_SECONDS = 0.02
-# PAM delays after a wrong password; a slow host starts Python in this time.
-PATIENCE_SECONDS = 60.0
 
 
 async def let_through(role: Role, name: str, user: str, channel: Channel, asker: Asker) -> None:
@@ -30,24 +29,30 @@ async def let_through(role: Role, name: str, user: str, channel: Channel, asker:
         while not reader.done():
             if channel.complaint().count(PROMPT) > answered:
                 again = "that password was wrong; " if answered else ""
-                question = Question(
-                    role,
-                    name,
-                    QuestionKind.SUDO,
-                    f"{again}password of {user} for sudo on {name}",
-                    (Prompt("password"),),
-                )
-                answers = await asker(question)
-                if answers is None:
+                title = f"{again}password of {user} for sudo on {name}"
+                question = Question(role, name, QuestionKind.SUDO, title, (Prompt("password"),))
+                answers = await _unless(reader, asker(question))
+                if answers is None and not reader.done():
                     raise LoginRefused(f"{name}: no password for sudo was given")
                 answered += 1
-                channel.write(answers[0].encode() + b"\n")
+                if answers:
+                    channel.write(answers[0].encode() + b"\n")
             await asyncio.wait([reader], timeout=POLL_SECONDS)
         if not reader.result():
             await channel.wait(1)
             raise LoginRefused(f"{name}: {last_words(channel) or 'sudo ended'}")
     finally:
         reader.cancel()
+
+
+async def _unless(reader: asyncio.Task[bool], question: Awaitable[Answers | None]) -> Answers | None:
+    """The answer; None as well if sudo ends before (it waits five minutes) or the host is gone: nobody is asked on."""
+    asking = asyncio.ensure_future(question)
+    try:
+        await asyncio.wait([asking, reader], return_when=asyncio.FIRST_COMPLETED)
+        return asking.result() if asking.done() else None
+    finally:
+        asking.cancel()
 
 
 async def _ready(channel: Channel) -> bool:

@@ -12,6 +12,7 @@ import signal
 import socket
 import subprocess
 import time
+import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from netbench_tui.errors import WorkbenchError
 from netbench_tui.hosts.connection import HostConnection
 from netbench_tui.hosts.ssh import SshSettings, SshTransport
 from netbench_tui.model.host import Role
+from netbench_tui.model.question import Question, QuestionKind
 
 DEADLINE_SECONDS = 15.0
 SBIN = os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/sbin", "/usr/local/sbin", "/sbin"))
@@ -67,8 +69,8 @@ def password_is_locked(user: str) -> bool:
 class Server:
     """One sshd, what a client needs to reach it as `alpha`, and ways to do it harm."""
 
-    def __init__(self, folder: Path, program: str) -> None:
-        self.folder, self.program, self.port = folder, program, free_port()
+    def __init__(self, folder: Path, program: str, name: str = "alpha") -> None:
+        self.folder, self.program, self.name, self.port = folder, program, name, free_port()
         self.user = pwd.getpwuid(os.geteuid()).pw_name
         self.host_key, self.client_key = make_key(folder / "host_key"), make_key(folder / "client_key")
         self.known_hosts, self.config = folder / "known_hosts", folder / "ssh_config"
@@ -92,7 +94,7 @@ class Server:
             "UserKnownHostsFile": self.known_hosts,
         } | changed
         said = "".join(f"  {name} {value}\n" for name, value in lines.items() if value is not None)
-        self.config.write_text("Host alpha\n" + said)
+        self.config.write_text(f"Host {self.name}\n" + said)
 
     def start(self, **settings: str) -> None:
         """Runs sshd with these settings beside our own; returns when it greets."""
@@ -115,6 +117,8 @@ class Server:
         configuration.write_text("".join(f"{name} {value}\n" for name, value in lines.items()))
         log = self.folder / "sshd.log"
         nothing = subprocess.DEVNULL
+        if os.geteuid() == 0:
+            PRIVILEGE_FOLDER.mkdir(mode=0o755, exist_ok=True)  # other tests on this machine may have removed theirs
         self.process = subprocess.Popen(
             [self.program, "-D", "-E", str(log), "-f", str(configuration)],
             stdin=nothing,
@@ -158,8 +162,8 @@ class Server:
 
 
 @pytest.fixture
-def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    """A server that is not started yet."""
+def new_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], Server]]:
+    """Makes servers that are not started yet, each with a folder of its own."""
     program = shutil.which("sshd", path=SBIN)
     if not program:
         pytest.skip("no sshd here: install openssh-server")
@@ -167,12 +171,26 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     made = os.geteuid() == 0 and not PRIVILEGE_FOLDER.exists()
     if made:
         PRIVILEGE_FOLDER.mkdir(mode=0o755)
-    made_server = Server(tmp_path, program)
-    yield made_server
-    made_server.stop()
+    servers: list[Server] = []
+
+    def make(name: str) -> Server:
+        folder = tmp_path if name == "alpha" else tmp_path / name
+        folder.mkdir(exist_ok=True)
+        servers.append(Server(folder, program, name))
+        return servers[-1]
+
+    yield make
+    for server in reversed(servers):
+        server.stop()
     if made:
         with contextlib.suppress(OSError):
             PRIVILEGE_FOLDER.rmdir()
+
+
+@pytest.fixture
+def server(new_server: Callable[[str], Server]) -> Server:
+    """A server that is not started yet."""
+    return new_server("alpha")
 
 
 @pytest.fixture
@@ -182,20 +200,19 @@ def running(server: Server) -> Server:
 
 
 @pytest.fixture
-def ssh_agent(tmp_path: Path) -> Iterator[Callable[[Path], str]]:
-    """Starts an ssh-agent that holds the key; gives its socket's path."""
+def ssh_agent(tmp_path: Path) -> Iterator[Callable[..., str]]:
+    """Starts an ssh-agent that holds the keys; gives its socket's path."""
     started: list[subprocess.Popen[bytes]] = []
 
-    def start(key: Path) -> str:
+    def start(*keys: Path) -> str:
         path = tmp_path / "agent.socket"
         started.append(subprocess.Popen(["ssh-agent", "-D", "-a", str(path)], stdout=subprocess.DEVNULL))
         deadline = time.monotonic() + DEADLINE_SECONDS
         while not path.exists():
             assert time.monotonic() < deadline
             time.sleep(0.01)
-        subprocess.run(
-            ["ssh-add", "-q", str(key)], check=True, env={**os.environ, "SSH_AUTH_SOCK": str(path)}, capture_output=True
-        )
+        environment = {**os.environ, "SSH_AUTH_SOCK": str(path)}
+        subprocess.run(["ssh-add", "-q", *map(str, keys)], check=True, env=environment, capture_output=True)
         return str(path)
 
     yield start
@@ -204,32 +221,81 @@ def ssh_agent(tmp_path: Path) -> Iterator[Callable[[Path], str]]:
         process.wait(5)
 
 
-class Session:
-    """A HostConnection over ssh, with what it reported."""
+class Person:
+    """Answers questions from a list, in order; an answer may be a function of the question. `asked` are they."""
 
-    def __init__(self, transport: SshTransport) -> None:
-        self.lost: list[WorkbenchError] = []
-        self.transport = transport
-        self.host = HostConnection(Role.RECEIVER, transport, lambda *_: None, lambda _, error: self.lost.append(error))
+    def __init__(self, *answers: Any) -> None:
+        self.answers, self.asked = list(answers), list[Question]()
+
+    async def __call__(self, question: Question) -> Any:
+        self.asked.append(question)
+        assert self.answers, f"asked once too often: {question}"
+        answer = self.answers.pop(0)
+        return await answer(question) if callable(answer) else answer
+
+    def kinds(self) -> list[QuestionKind]:
+        return [question.kind for question in self.asked]
 
 
 @pytest.fixture
-async def login(server: Server) -> AsyncIterator[Callable[[], Awaitable[Session]]]:
-    """Connects to `alpha` and starts the agent; raises what goes wrong. Closed after the test."""
+def person() -> type[Person]:
+    return Person
+
+
+class Session:
+    """A HostConnection over ssh, with what it reported."""
+
+    def __init__(self, transport: SshTransport, asker: Any = None, python: str = "") -> None:
+        self.lost: list[WorkbenchError] = []
+        self.transport = transport
+        self.host = HostConnection(
+            Role.RECEIVER, transport, lambda *_: None, lambda _, error: self.lost.append(error), asker, python
+        )
+
+
+Connect = Callable[..., Awaitable[SshTransport]]
+
+
+@pytest.fixture
+async def connect(server: Server) -> AsyncIterator[Connect]:
+    """Connects to `alpha` as its ssh_config says; raises what goes wrong. Closed after the test."""
     transports: list[SshTransport] = []
+
+    async def reach(asker: Any = None, name: str = "alpha", **how: Any) -> SshTransport:
+        transports.append(await SshTransport.connect(name, SshSettings(str(server.config), asker=asker, **how)))
+        return transports[-1]
+
+    yield reach
+    for transport in transports:
+        await transport.close()
+
+
+@pytest.fixture
+async def login(connect: Connect) -> AsyncIterator[Callable[..., Awaitable[Session]]]:
+    """Connects to `alpha` and starts the agent; raises what goes wrong. Closed after the test."""
     sessions: list[Session] = []
 
-    async def connect() -> Session:
-        transports.append(await SshTransport.connect("alpha", SshSettings(str(server.config))))
-        sessions.append(Session(transports[-1]))
+    async def start(asker: Any = None, python: str = "", **how: Any) -> Session:
+        sessions.append(Session(await connect(asker, **how), asker, python))
         await sessions[-1].host.connect(lambda _: None)
         return sessions[-1]
 
-    yield connect
+    yield start
     for session in sessions:
         await session.host.close()
-    for transport in transports:
-        await transport.close()
+
+
+@pytest.fixture
+def assert_no_leak() -> Callable[..., None]:
+    """Neither the error nor any error behind it says the secret."""
+
+    def check(error: BaseException | None, *secret: str) -> None:
+        while error is not None:
+            said = "".join(traceback.format_exception(error, chain=False)) + repr(error) + repr(vars(error))
+            assert not any(one in said for one in secret)
+            error = error.__context__
+
+    return check
 
 
 @pytest.fixture

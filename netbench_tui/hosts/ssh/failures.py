@@ -2,7 +2,6 @@
 
 import shlex
 import socket
-from collections.abc import Sequence
 
 import asyncssh
 
@@ -14,32 +13,41 @@ from netbench_tui.errors import (
     UsageError,
     WorkbenchError,
 )
-from netbench_tui.hosts.ssh.known_hosts import find
-from netbench_tui.hosts.ssh.login import Login, is_encrypted
+from netbench_tui.hosts.ssh.login import Login
 from netbench_tui.hosts.ssh.options import HostOptions
-from netbench_tui.hosts.ssh.trust import KeyWitness, KnownHosts
+from netbench_tui.hosts.ssh.trust import KeyWitness, KnownHosts, Pinned, Trust
 from netbench_tui.model.units import plain
 
+# What sshd says when it hangs up after MaxAuthTries.
+TOO_MANY = "too many authentication failures"
 
-def key_error(options: HostOptions, error: Exception, witness: KeyWitness, trusted: KnownHosts) -> WorkbenchError:
+
+def key_error(options: HostOptions, error: Exception, witness: KeyWitness, trust: Trust) -> WorkbenchError:
     """The host's key was not accepted."""
     name = options.name
+    if isinstance(trust, Pinned):
+        return HostKeyChanged(
+            f"{name}: it no longer shows the host key that was accepted, but {witness.fingerprint()}",
+            "somebody may be in between; connect again and compare",
+        )
     if "revoked" in str(error):
         return HostKeyChanged(
-            f"{name}: its host key is revoked in {trusted.where}",
+            f"{name}: its host key is revoked in {trust.where}",
             "do not log in; its administrator has to give it a new key",
         )
-    if trusted.known:
-        where = find(trusted.files, options.trusted_name, options.port) or trusted.where
+    if trust.known:
+        remove = shlex.join(
+            ["ssh-keygen", "-R", trust.names[0], "-f", trust.place(witness.key).rpartition(" line ")[0]]
+        )
         return HostKeyChanged(
-            f"{name}: its host key is not the one in {where}; it shows {witness.fingerprint()}",
-            "if the host was installed anew, remove the old key with ssh-keygen -R; if not, somebody is in between",
+            f"{name}: its host key is not the one in {trust.place(witness.key)}; it shows {witness.fingerprint()}",
+            f"if the host was installed anew, remove the old key: {remove}; if not, somebody is in between",
         )
     if witness.key is None:
         return LoginRefused(f"{name}: no secure connection: {words(error)}", f"try: ssh -v {shlex.quote(name)}")
     return HostKeyUnknown(
         f"{name}: its host key is unknown: {witness.fingerprint()}",
-        f"compare the fingerprint with the host's own, then: {_remedy(options, trusted)}, or use --accept-new",
+        f"compare the fingerprint with the host's own, then: {_remedy(options, trust)}, or use --accept-new",
     )
 
 
@@ -49,28 +57,34 @@ def _remedy(options: HostOptions, trusted: KnownHosts) -> str:
     return f"{shlex.join(scan)} >> {shlex.quote(str(trusted.files[0]))}"
 
 
-def refusal(options: HostOptions, error: Exception, login: Login) -> WorkbenchError:
-    """No way to log in was accepted."""
+def login_error(options: HostOptions, error: Exception, login: Login) -> LoginRefused | None:
+    """No way to log in was accepted; None if that is not what went wrong."""
     name, hint = options.name, f"see which keys it takes: ssh -v {shlex.quote(options.name)}"
-    locked = [] if login.asker else _locked(options.identities)
-    if locked:
+    if login.unanswered:
+        return LoginRefused(f"{name}: it closed the connection while it waited for an answer", "connect again")
+    if TOO_MANY in str(error).lower():
+        return LoginRefused(
+            f"{name}: it refused the login after too many tries",
+            "each key of ssh-agent counts: name the right one by IdentityFile, with IdentitiesOnly yes",
+        )
+    if not isinstance(error, asyncssh.PermissionDenied):
+        return None
+    locked = login.locked_keys if login.asker else options.identities.encrypted
+    if locked and not login.asker:
         return LoginRefused(
             f"{name}: it refused the login; {locked[0]} has a passphrase and could not be tried",
             f"load it into ssh-agent: ssh-add {shlex.quote(locked[0])}, or use --ask-pass",
         )
-    if login.declined:
-        return LoginRefused(f"{name}: the login was given up", "connect again to be asked again")
+    if login.declined or locked:
+        left = f"; {locked[0]} stayed locked" if locked else ""
+        return LoginRefused(f"{name}: the login was given up{left}", "connect again to be asked again")
     if login.asker is None:
         hint += "; for a password, use --ask-pass"
     return LoginRefused(f"{name}: it refused the login of {options.user}: {words(error)}", hint)
 
 
-def _locked(files: Sequence[str]) -> list[str]:
-    return [file for file in files if is_encrypted(file)]
-
-
 def connect_error(options: HostOptions | None, name: str, error: Exception) -> WorkbenchError:
-    """Everything that goes wrong before a host key is seen, or outside the login."""
+    """Everything that goes wrong before a host key is seen, or outside the login. `name` may say the way as well."""
     said = words(error)
     if isinstance(error, (asyncssh.KeyImportError, asyncssh.KeyEncryptionError)):
         return LoginRefused(f"{name}: a key file cannot be used: {said}", "load it into ssh-agent: ssh-add")
@@ -83,7 +97,7 @@ def connect_error(options: HostOptions | None, name: str, error: Exception) -> W
     if isinstance(error, TimeoutError):
         seconds = f" within {options.seconds:g} s" if options else ""
         return HostUnreachable(f"{name}: no answer{seconds}", "is the host up and reachable?")
-    return HostUnreachable(f"{name}: {said}", f"try: ssh {shlex.quote(name)}")
+    return HostUnreachable(f"{name}: {said}", f"try: ssh {shlex.quote(options.name if options else name)}")
 
 
 def words(error: Exception) -> str:

@@ -1,4 +1,4 @@
-"""Writing to known_hosts, and finding the line of a key in it. Used by dial.py once the user has accepted a key.
+"""Writing to known_hosts, once the user has accepted a key. Used by dial.py; trust.py reads.
 
 The format is that of sshd(8), SSH_KNOWN_HOSTS FILE FORMAT; a hashed name is HMAC-SHA1 of the name with a random salt.
 """
@@ -7,7 +7,6 @@ import base64
 import hashlib
 import hmac
 import os
-from collections.abc import Iterable
 from pathlib import Path
 
 HASH_MARK = "|1|"
@@ -33,10 +32,9 @@ def hashed(name: str, salt: bytes | None = None) -> str:
     return f"{HASH_MARK}{base64.b64encode(salt).decode()}|{base64.b64encode(digest).decode()}"
 
 
-def append(file: Path, host: str, port: int | None, public_key: str) -> None:
-    """Adds one key, hashed if the file's other entries are. Makes the file, and its folder for the user alone. OSError
-    if it cannot be written."""
-    name = entry_name(host, port)
+def append(file: Path, name: str, public_key: str) -> None:
+    """Adds one key under `name`, hashed if the file's other entries are. Makes the file, and its folder for the user
+    alone. OSError if it cannot be written."""
     line = f"{hashed(name) if is_hashed(file) else name} {public_key.strip()}\n"
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     descriptor = os.open(file, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
@@ -46,27 +44,6 @@ def append(file: Path, host: str, port: int | None, public_key: str) -> None:
         os.write(descriptor, (b"\n" if broken_end else b"") + line.encode())
     finally:
         os.close(descriptor)
-
-
-def find(files: Iterable[Path], host: str, port: int | None) -> str:
-    """Where the host's first key stands, as `file line 3`; empty if nowhere."""
-    name = entry_name(host, port)
-    for file in files:
-        for number, line in enumerate(_lines(file), 1):
-            words = line.split()
-            if words and not line.startswith(("#", "@")) and _names(words[0], name):
-                return f"{file} line {number}"
-    return ""
-
-
-def _names(field: str, name: str) -> bool:
-    if field.startswith(HASH_MARK):
-        try:
-            salt = base64.b64decode(field.split("|")[2])
-        except (ValueError, IndexError):
-            return False
-        return hmac.compare_digest(hashed(name, salt), field)
-    return name in field.split(",")
 
 
 def _lines(file: Path) -> list[str]:

@@ -4,8 +4,8 @@ Answers live in local variables only; nothing here is logged, and no error repea
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Sequence
-from pathlib import Path
 from typing import TypeVar
 
 import asyncssh
@@ -30,31 +30,44 @@ class Patience:
 
     async def run(self, work: Awaitable[T]) -> T:
         """Raises TimeoutError."""
-        async with asyncio.timeout(self.seconds) as self._limit:
-            return await work
+        try:
+            async with asyncio.timeout(self.seconds) as self._limit:
+                return await work
+        finally:
+            self._limit = None
 
     async def pause(self, work: Awaitable[T]) -> T:
-        """For a question inside `run`."""
-        if self._limit is None or self._limit.expired():
+        """For a question, inside `run` or out of it."""
+        limit = self._limit
+        if limit is None or limit.expired():
             return await work
-        self._limit.reschedule(None)
+        limit.reschedule(None)
         try:
             return await work
         finally:
-            self._limit.reschedule(asyncio.get_running_loop().time() + self.seconds)
+            if self._limit is limit and not limit.expired():
+                limit.reschedule(asyncio.get_running_loop().time() + self.seconds)
 
 
 class Login(KeyWitness):
-    """One attempt to log in to one host. Without an `asker` no method that asks is offered."""
+    """One attempt to log in to one host. Without an `asker` no method that asks is offered. `hidden_keys` are files of
+    encrypted keys whose public part is not known: each is tried when all other keys were."""
 
-    def __init__(self, role: Role, name: str, user: str, asker: Asker | None, seconds: float) -> None:
+    def __init__(
+        self, role: Role, name: str, user: str, asker: Asker | None, seconds: float, hidden_keys: Sequence[str] = ()
+    ) -> None:
         super().__init__()
         self.role, self.name, self.user, self.asker = role, name, user, asker
         self.patience = Patience(seconds)
         self.declined = False
-        self.locked_keys: set[str] = set()
+        self.unanswered = False
+        """The host hung up while a person was being asked."""
+        self.locked_keys: list[str] = []
         """Encrypted keys whose passphrase was not given."""
-        self._passwords = 0
+        self._hidden_keys = list(hidden_keys)
+        self._tries: Counter[QuestionKind] = Counter()
+        self._refused = ""
+        self._open: set[asyncio.Future[Answers | None]] = set()
         self._unlocking = asyncio.Lock()
         self._passphrases: dict[str, str] = {}
 
@@ -64,13 +77,37 @@ class Login(KeyWitness):
         if self.asker is None or self.declined:
             return None
         question = Question(self.role, self.name, kind, title, prompts, detail)
-        return await self.patience.pause(self.asker(question))
+        asking = asyncio.ensure_future(self.asker(question))
+        self._open.add(asking)
+        try:
+            return await self.patience.pause(asking)
+        finally:
+            asking.cancel()
+            self._open.discard(asking)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.unanswered = self.unanswered or bool(self._open)
+        self._withdraw()
+        super().connection_lost(exc)
+
+    def _withdraw(self) -> None:
+        """Ends the open question. asyncssh asks for passphrases from a thread that nothing else would release."""
+        for asking in self._open:
+            asking.cancel()
+
+    async def public_key_auth_requested(self) -> asyncssh.SSHKey | None:
+        """asyncssh has no more keys of its own; called until there is none here either."""
+        while self._hidden_keys and self.asker:
+            file = self._hidden_keys.pop(0)
+            passphrase = await self.passphrase(file)
+            if passphrase is not None:
+                return await asyncio.to_thread(asyncssh.read_private_key, file, passphrase)
+        return None
 
     async def password_auth_requested(self) -> str | None:
-        if self._passwords >= TRIES:
+        again = self._again(QuestionKind.PASSWORD, "that password was wrong; ")
+        if again is None or self.asker is None or self.declined:
             return None
-        again = "that password was wrong; " if self._passwords else ""
-        self._passwords += 1
         title = f"{again}password of {self.user} on {self.name}"
         answers = await self.ask(QuestionKind.PASSWORD, title, (Prompt("password"),))
         if answers is None:
@@ -79,7 +116,18 @@ class Login(KeyWitness):
         return answers[0]
 
     async def kbdint_auth_requested(self) -> str | None:
-        return None if self.asker is None or self.declined else ""
+        again = self._again(QuestionKind.PROMPTS, "that was refused; ")
+        if again is None or self.asker is None or self.declined:
+            return None
+        self._refused = again
+        return ""
+
+    def _again(self, kind: QuestionKind, refused: str) -> str | None:
+        """Begins another try: `refused` if there was one before, empty for the first; None if there were enough."""
+        self._tries[kind] += 1
+        if self._tries[kind] > TRIES:
+            return None
+        return refused if self._tries[kind] > 1 else ""
 
     async def kbdint_challenge_received(
         self, name: str, instructions: str, lang: str, prompts: Sequence[tuple[str, bool]]
@@ -88,7 +136,7 @@ class Login(KeyWitness):
             return []
         fields = tuple(Prompt(plain(text.strip().rstrip(":")), bool(echo)) for text, echo in prompts)
         detail = "\n".join(plain(line) for line in f"{name}\n{instructions}".splitlines() if line.strip())
-        title = f"{self.name} asks {self.user}"
+        title = f"{self._refused}{self.name} asks {self.user}"
         answers = await self.ask(QuestionKind.PROMPTS, title, fields, detail)
         if answers is None:
             self.declined = True
@@ -100,6 +148,8 @@ class Login(KeyWitness):
         async with self._unlocking:
             if file in self._passphrases:
                 return self._passphrases[file]
+            if file in self.locked_keys:
+                return None
             for attempt in range(TRIES):
                 again = "that passphrase was wrong; " if attempt else ""
                 title = f"{again}passphrase of {file}"
@@ -109,12 +159,13 @@ class Login(KeyWitness):
                 if await asyncio.to_thread(_opens, file, answers[0]):
                     self._passphrases[file] = answers[0]
                     return answers[0]
-            self.locked_keys.add(file)
+            self.locked_keys.append(file)
             return None
 
     def forget(self) -> None:
-        """Drops what was answered, once the login is over."""
+        """Drops what was answered and what is still asked, once the login is over."""
         self._passphrases.clear()
+        self._withdraw()
 
 
 def _opens(file: str, passphrase: str) -> bool:
@@ -123,14 +174,3 @@ def _opens(file: str, passphrase: str) -> bool:
     except (OSError, ValueError):
         return False
     return True
-
-
-def is_encrypted(file: str) -> bool:
-    """True if the key file needs a passphrase."""
-    try:
-        asyncssh.read_private_key(Path(file))
-    except asyncssh.KeyImportError as error:
-        return "passphrase" in str(error).lower()
-    except (OSError, ValueError):
-        return False
-    return False

@@ -1,14 +1,18 @@
 """What ssh_config says of one host, as arguments for asyncssh. Used by dial.py."""
 
-from collections.abc import Sequence
+import asyncio
+import os
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import asyncssh
 
+from netbench_tui.hosts.ssh.identities import Identities, sort_identities
+from netbench_tui.hosts.ssh.known_hosts import SSH_PORT, entry_name
 from netbench_tui.hosts.ssh.names import split_name
-from netbench_tui.hosts.ssh.trust import DEFAULT_FILES
+from netbench_tui.hosts.ssh.trust import GLOBAL_FILES, USER_FILES
 
 # From the first packet to a login, but for the time in which a person is asked; ConnectTimeout changes it.
 CONNECT_SECONDS = 15.0
@@ -27,6 +31,10 @@ UNSUPPORTED = (
 )
 
 
+# Include may be nested; ssh itself stops at this depth.
+DEEPEST_INCLUDE = 16
+
+
 @dataclass
 class HostOptions:
     """`arguments` go to asyncssh.connect as they are. `jumps` are the hosts on the way, first hop first."""
@@ -40,12 +48,14 @@ class HostOptions:
     user: str = ""
     jumps: Sequence[str] = ()
     seconds: float = CONNECT_SECONDS
-    identities: list[str] = field(default_factory=list)
+    identities: Identities = field(default_factory=Identities)
 
     @property
-    def trusted_name(self) -> str:
-        """The name under which known_hosts holds the key."""
-        return str(self.arguments.get("host_key_alias") or self.address)
+    def trusted_names(self) -> list[str]:
+        """The names under which known_hosts may hold the key, the one to write first. An alias has no port."""
+        if alias := self.arguments.get("host_key_alias"):
+            return [str(alias)]
+        return list(dict.fromkeys((entry_name(self.address, self.port), self.address)))
 
 
 async def read_options(name: str, config: str | None) -> HostOptions:
@@ -54,43 +64,48 @@ async def read_options(name: str, config: str | None) -> HostOptions:
     Raises UsageError for a name that is none, and what asyncssh raises for a file that it cannot read.
     """
     user, host, port = split_name(name)
-    arguments: dict[str, Any] = {"config": [config] if config else user_config(), "login_timeout": 0}
-    arguments |= {"connect_timeout": None}
+    arguments: dict[str, Any] = {"config": [config] if config else user_config(), "connect_timeout": None}
     arguments |= {"username": user} if user else {}
     arguments |= {"port": port} if port else {}
-    read = await asyncssh.SSHClientConnectionOptions.construct(
-        host=host, client_keys=None, **{key: arguments[key] for key in arguments if key != "login_timeout"}
-    )
+    read = await asyncssh.SSHClientConnectionOptions.construct(host=host, client_keys=None, **arguments)
     said = read.config
-    for keyword, argument, value in (
-        ("ServerAliveInterval", "keepalive_interval", KEEPALIVE_SECONDS),
-        ("ServerAliveCountMax", "keepalive_count_max", KEEPALIVE_COUNT),
-    ):
-        if said.get(keyword) is None:
-            arguments[argument] = value
-    identities = [Path(file).expanduser() for file in said.get("IdentityFile", ())]
-    if identities:
-        # As ssh does: a file that is not there is passed over, and one that is locked may be in the ssh-agent.
-        arguments["client_keys"] = [str(file) for file in identities if file.is_file()]
-        arguments["ignore_encrypted"] = True
-    jump = said.get("ProxyJump", "")
+    identities = await asyncio.to_thread(sort_identities, said.get("IdentityFile", ()))
     return HostOptions(
         name=name,
         host=host,
-        arguments=arguments,
-        known_hosts=_files(read.known_hosts),
-        address=str(said.get("Hostname", host)),
-        port=int(read.port or 22),
+        arguments=arguments | _alive(said) | identities.arguments(bool(said.get("IdentitiesOnly"))),
+        known_hosts=_known_hosts(said),
+        address=str(said.get("Hostname") or host),
+        port=int(read.port or SSH_PORT),
         user=str(read.username),
-        jumps=[] if jump.lower() == "none" else [hop.strip() for hop in jump.split(",") if hop.strip()],
+        jumps=_jumps(said),
         seconds=float(said.get("ConnectTimeout") or CONNECT_SECONDS),
-        identities=arguments.get("client_keys", []),
+        identities=identities,
     )
 
 
-def _files(known: Any) -> Sequence[str]:
-    files = [file for file in known if isinstance(file, str)] if isinstance(known, (list, tuple)) else []
-    return files or DEFAULT_FILES
+def _alive(said: Any) -> dict[str, Any]:
+    """Our own limits where ssh_config has none; the login's time is kept by login.py."""
+    given: dict[str, Any] = {"login_timeout": 0}
+    if said.get("ServerAliveInterval") is None:
+        given["keepalive_interval"] = KEEPALIVE_SECONDS
+    if said.get("ServerAliveCountMax") is None:
+        given["keepalive_count_max"] = KEEPALIVE_COUNT
+    if alias := said.get("HostKeyAlias"):
+        given["host_key_alias"] = alias
+    return given
+
+
+def _jumps(said: Any) -> list[str]:
+    """`none` comes as None; a hop may be written as ssh://HOP."""
+    hops = str(said.get("ProxyJump") or "").split(",")
+    return [hop.strip().removeprefix("ssh://") for hop in hops if hop.strip()]
+
+
+def _known_hosts(said: Any) -> list[str]:
+    """The user's files first: the first of all is the one to write. `none` comes as an empty list."""
+    own, common = said.get("UserKnownHostsFile"), said.get("GlobalKnownHostsFile")
+    return [*(USER_FILES if own is None else own or [os.devnull]), *(GLOBAL_FILES if common is None else common)]
 
 
 def user_config() -> list[str]:
@@ -99,12 +114,21 @@ def user_config() -> list[str]:
 
 
 def unsupported(files: Sequence[str]) -> list[str]:
-    """The keywords of these files that are passed over here, each once."""
-    found = set()
-    for file in files:
-        try:
-            lines = Path(file).read_text("utf-8", "replace").splitlines()
-        except OSError:
-            continue
-        found |= {words[0].lower() for line in lines if (words := line.replace("=", " ", 1).split())}
+    """The keywords of these files, and of those that they include, that are passed over here; each once."""
+    found = {keyword for file in files for keyword in _keywords(Path(file), 0)}
     return [keyword for keyword in UNSUPPORTED if keyword.lower() in found]
+
+
+def _keywords(file: Path, depth: int) -> Iterator[str]:
+    try:
+        lines = file.read_text("utf-8", "replace").splitlines()
+    except OSError:
+        return
+    for line in lines:
+        keyword, *words = line.replace("=", " ", 1).split() or [""]
+        yield keyword.lower()
+        if keyword.lower() == "include" and depth < DEEPEST_INCLUDE:
+            for pattern in words:
+                path = Path("~/.ssh").expanduser() / Path(pattern).expanduser()
+                for included in Path(path.anchor).glob(str(path.relative_to(path.anchor))):
+                    yield from _keywords(included, depth + 1)
