@@ -10,6 +10,7 @@ errno name or "malformed", "text": ...}}. Events: {"ev": "hello"}, {"ev": "tick"
     listening port, patience, key           answers once somebody listens, or the process `key` is gone
     spawn     key, argv | stream, cpus?     starts a generator; `stream` is the built-in one (streams.py)
     stop      key                           ends it and its group
+    patience  silence                       the agent ends itself after so long without any request
 """
 
 import errno
@@ -44,6 +45,8 @@ class Agent(object):
         self.period = 0.0
         self.sequence = 0
         self.skipped = 0
+        self.heard = time.monotonic()
+        self.silence_allowed = 0.0
         self._watch_signals()
 
     def _watch_signals(self):
@@ -85,6 +88,7 @@ class Agent(object):
         self.reactor.running = False
 
     def request(self, request):
+        self.heard = time.monotonic()
         number = request.get("id")
         try:
             operation = OPERATIONS.get(request.get("op"))
@@ -183,6 +187,23 @@ class Agent(object):
         self.tick("spawn")
         return self.processes.spawn(key, argv, cpus, function)
 
+    def patience(self, request):
+        """A link that is cut without a word leaves standard input open for a quarter of an hour."""
+        seconds = float(request["silence"])
+        if not 0 < seconds <= 3600:
+            raise Refusal("silence is more than 0 and at most 3600 s")
+        begun, self.silence_allowed = not self.silence_allowed, seconds
+        if begun:
+            self._listen_for_life()
+        return {}
+
+    def _listen_for_life(self):
+        left = self.heard + self.silence_allowed - time.monotonic()
+        if left <= 0:
+            self.end()
+        else:
+            self.reactor.after(left, self._listen_for_life)
+
     def stop(self, request):
         return {"found": self.processes.stop(request["key"])}
 
@@ -195,6 +216,7 @@ OPERATIONS = {
     "listening": Agent.listening,
     "spawn": Agent.spawn,
     "stop": Agent.stop,
+    "patience": Agent.patience,
 }
 
 

@@ -69,6 +69,7 @@ class Engine:
         self._session: Session | None = None
         self._run: Run | None = None
         self._run_id = 0
+        self._unrecorded: Session | None = None
         self._opening: asyncio.Task[None] | None = None
         # Connecting and letting go happen one at a time; of several that wait, only the newest wish is carried out.
         self._changing = asyncio.Lock()
@@ -116,7 +117,9 @@ class Engine:
     async def _connect(self, target: Target) -> None:
         async with self._newest_wish():
             await self._let_go()
-            session = Session(target, self._ways, self._emit, self._sample, lambda: self._record_views(session))
+            session = Session(
+                target, self._ways, self._emit, self._sample, self._host_lost, lambda: self._record_views(session)
+            )
             self._opening = asyncio.create_task(session.open())
             try:
                 await self._opening
@@ -128,8 +131,16 @@ class Engine:
             self._session = session
 
     def _record_views(self, session: Session) -> None:
-        """A run is kept with the hosts and the path as they were: what changed begins another session there."""
+        """A run is kept with the hosts and the path as they were: what changed begins another session there, once the
+        run in progress is over."""
+        if self._run:
+            self._unrecorded = session
+            return
         self._history_writer().start_session(session.target, session.views[Role.SENDER], session.views[Role.RECEIVER])
+
+    def _host_lost(self, role: Role, error: WorkbenchError) -> None:
+        if self._run:
+            self._run.host_lost(error)
 
     @contextlib.asynccontextmanager
     async def _newest_wish(self) -> AsyncIterator[None]:
@@ -203,6 +214,9 @@ class Engine:
             await self._end_record(result)
         finally:
             self._run = None
+            if self._unrecorded:
+                self._record_views(self._unrecorded)
+                self._unrecorded = None
             run.over.set()
         self._emit(events.RunEnded(self._run_id, preset, result))
         return result
@@ -231,7 +245,7 @@ class Engine:
         run = self._run
         if run is None:
             return
-        run.stop_asked.set()
+        run.stop()
         await run.over.wait()
 
     # history

@@ -6,13 +6,16 @@ outcome is a RunResult with a reason and the raw output, and no process of the r
 
 import asyncio
 import contextlib
+import itertools
 import logging
+import time
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from netbench_tui.analysis.metrics import compute
-from netbench_tui.engine.session import IDLE_HERTZ, RUN_HERTZ, Session
+from netbench_tui.engine.kept import KeptSamples
+from netbench_tui.engine.session import IDLE_HERTZ, Session
 from netbench_tui.errors import HostRefused, RunFailed, TrafficImpossible, WorkbenchError
 from netbench_tui.hosts.connection import HostConnection
 from netbench_tui.hosts.process import RemoteProcess
@@ -27,11 +30,24 @@ LISTEN_SECONDS = 5.0
 PATIENCE_SECONDS = 10.0
 # After one side's end the other follows at once, or has a problem.
 FOLLOW_SECONDS = 3.0
+# So long may a host that hangs, and is not known to be lost yet, hold up the end of a run; what it was asked to do it
+# does when it goes on.
+END_SECONDS = 4.0
+# Traffic that stopped for longer than this does not come back; a link that negotiates anew needs some five seconds.
+STALL_SECONDS = 10.0
+# What lies this deep inside what the receiver has reported so far is in the measured window, wherever the window will
+# be cut: the warm-up, an interval that is left out and an origin that moves are all shorter.
+SURE_SECONDS = 5.0
+# A host that takes longer to answer did not just have a slow link.
+SILENCE_SECONDS = 0.5
 # A port that was free a moment ago may be taken by now: then another one is tried.
 PORT_TRIES = 3
 PORT_TAKEN = "in use"
 
+T = TypeVar("T")
 _log = logging.getLogger(__name__)
+# A process that hung and could not be ended in time must not stand in the way of the next run's.
+_numbers = itertools.count(1)
 
 
 class Stopped(Exception):
@@ -49,16 +65,31 @@ class Run:
         on_interval: Callable[[Interval, float], None],
     ) -> None:
         self.session, self.test, self.generator, self.on_interval = session, test, generator, on_interval
-        self.samples: dict[Role, list[HostSample]] = {role: [] for role in Role}
+        self.samples = {role: KeptSamples() for role in Role}
+        self.lost_samples = 0
         self.origin: float | None = None
-        self.stop_asked = asyncio.Event()
         self.over = asyncio.Event()
+        self.lost: WorkbenchError | None = None
+        self._ending = asyncio.Event()
+        self._stopped = False
+        self._judged = False
+        self._moved: float | None = None
         self._seen: list[Interval] = []
         self._live = generator.live(test)
         self._processes: dict[Role, RemoteProcess] = {}
 
     def add_sample(self, role: Role, sample: HostSample) -> None:
-        self.samples[role].append(sample)
+        self.samples[role].add(sample)
+        self.lost_samples += sample.skipped
+
+    def stop(self) -> None:
+        self._stopped = self._stopped or self.lost is None
+        self._ending.set()
+
+    def host_lost(self, error: WorkbenchError) -> None:
+        """Ends the run at once: nothing that comes now would be a measurement."""
+        self.lost = self.lost or error
+        self._ending.set()
 
     async def execute(self) -> RunResult:
         """Runs to the end. Raises nothing but what cancels the engine itself."""
@@ -69,8 +100,10 @@ class Run:
             failure = error
         finally:
             await self._end_processes()
-            with contextlib.suppress(WorkbenchError):
-                await self.session.set_rate(IDLE_HERTZ)
+            with contextlib.suppress(WorkbenchError, TimeoutError):
+                async with asyncio.timeout(END_SECONDS):
+                    await self.session.set_rate(IDLE_HERTZ)
+        self._judged = True
         try:
             return self._judge() if failure is None else self._failed(failure)
         except Exception as error:
@@ -79,20 +112,29 @@ class Run:
     def _failed(self, error: Exception) -> RunResult:
         if isinstance(error, Stopped):
             return self._result(RunState.STOPPED, "stopped by the user", "")
+        if self.lost and isinstance(error, WorkbenchError):
+            return self._result(RunState.INTERRUPTED, self.lost.message, self.lost.hint)
         if isinstance(error, WorkbenchError):
-            state = RunState.INTERRUPTED if self.session.lost else RunState.FAILED
-            return self._result(state, error.message, error.hint)
+            return self._result(RunState.FAILED, error.message, error.hint)
         _log.error("a run broke off", exc_info=error)
         return self._result(RunState.FAILED, f"a fault of the workbench: {error!r}", "please report it")
 
     async def _traffic(self) -> None:
-        await self.session.measure_clocks()
-        await self.session.set_rate(RUN_HERTZ)
+        self._go_on()
+        await self.session.prepare_run()
+        self._go_on()
         receiver = await self._start_receiver()
         sender = await self._start(
             Role.SENDER, self.generator.sender(self.test, self.path, self.session.hosts[Role.SENDER].facts)
         )
         await self._follow(sender, receiver)
+
+    def _go_on(self) -> None:
+        """Raises what ends the run before its time, if something does."""
+        if self._stopped:
+            raise Stopped
+        if self.lost:
+            raise self.lost
 
     async def _start_receiver(self) -> RemoteProcess:
         host = self.session.hosts[Role.RECEIVER]
@@ -103,7 +145,7 @@ class Run:
                 Role.RECEIVER, self.generator.receiver(self.test, self.path, host.facts), self._output
             )
             try:
-                await self._unless_stopped(host.wait_listening(self.path.port, process.key, LISTEN_SECONDS))
+                await self._unless_ending(host.wait_listening(self.path.port, process.key, LISTEN_SECONDS))
                 return process
             except HostRefused as error:
                 await self._end_processes()
@@ -115,16 +157,15 @@ class Run:
                     ) from None
         raise AssertionError("the last attempt returns or raises")
 
-    async def _unless_stopped(self, work: Coroutine[None, None, None]) -> None:
-        """Waits for `work`, but no longer than until the user presses stop."""
-        working, stop = asyncio.create_task(work), asyncio.create_task(self.stop_asked.wait())
+    async def _unless_ending(self, work: Coroutine[None, None, T]) -> T:
+        """Waits for `work`, but no longer than until the user presses stop or a host is lost."""
+        working, ending = asyncio.create_task(work), asyncio.create_task(self._ending.wait())
         try:
-            await asyncio.wait([working, stop], return_when=asyncio.FIRST_COMPLETED)
-            if not working.done():
-                raise Stopped
-            working.result()
+            await asyncio.wait([working, ending], return_when=asyncio.FIRST_COMPLETED)
+            self._go_on()
+            return working.result()
         finally:
-            await _cancelled(working, stop)
+            await _cancelled(working, ending)
 
     def _addresses(self) -> tuple[str, str]:
         version = self.test.ip_version
@@ -141,36 +182,75 @@ class Run:
     ) -> RemoteProcess:
         host: HostConnection = self.session.hosts[role]
         builtin = dict(spec.builtin) if spec.builtin is not None else None
-        process = await host.spawn(role.value, spec.tool, spec.argv, builtin, spec.cpus, on_output)
+        process = await host.spawn(
+            f"{role.value} {next(_numbers)}", spec.tool, spec.argv, builtin, spec.cpus, on_output
+        )
         self._processes[role] = process
         return process
 
     def _output(self, text: str, host_time: float) -> None:
         """The receiver's report as it comes. A report is late by a little, never early: the earliest start is true."""
+        if self._judged:  # a host that hung goes on only now: the run's record is closed
+            return
         now = self.session.hosts[Role.RECEIVER].workbench_time(host_time)
         for interval in self._live.feed(text):
             start = now - interval.end
             self.origin = start if self.origin is None else min(self.origin, start)
             self._seen.append(interval)
+            if interval.bytes:
+                self._moved = time.monotonic()
+            for samples in self.samples.values():
+                samples.fold(self.origin + SURE_SECONDS, self.origin + interval.end - SURE_SECONDS)
             self.on_interval(interval, self.origin + interval.end)
 
     async def _follow(self, sender: RemoteProcess, receiver: RemoteProcess) -> None:
         """Until both have ended by themselves; what hangs, or outlives its peer, is complained about."""
         limit = self.test.seconds + PATIENCE_SECONDS
         ends = [asyncio.create_task(process.wait(limit)) for process in (sender, receiver)]
-        stop = asyncio.create_task(self.stop_asked.wait())
+        ending, stalled = asyncio.create_task(self._ending.wait()), asyncio.create_task(self._stalled())
         try:
-            await asyncio.wait([*ends, stop], return_when=asyncio.FIRST_COMPLETED)
-            if stop.done():
-                raise Stopped
+            await asyncio.wait([*ends, ending, stalled], return_when=asyncio.FIRST_COMPLETED)
+            self._go_on()
+            if stalled.done():
+                raise RunFailed(
+                    f"no data arrived at the receiver for {STALL_SECONDS:g} s: {self.generator.name} was killed",
+                    "is the link up, and does the sender still run?",
+                )
             await asyncio.wait(ends, timeout=FOLLOW_SECONDS)
             lost = next((task.exception() for task in ends if task.done() and task.exception()), None)
             if lost:
                 raise lost
+            await self._wait_for_silent_hosts(sender, receiver)
             if not (sender.ended and receiver.ended):
                 raise self._hanging(sender, receiver)
         finally:
-            await _cancelled(*ends, stop)
+            await _cancelled(*ends, ending, stalled)
+
+    async def _wait_for_silent_hosts(self, *processes: RemoteProcess) -> None:
+        """A host that hangs for a while is not its generator's fault: once it answers, the generator gets its time."""
+        for process in processes:
+            if not process.ended:
+                silence = await self._unless_ending(self.session.hosts[process.role].ping())
+                if silence > SILENCE_SECONDS:
+                    await self._unless_ending(process.wait(FOLLOW_SECONDS))
+
+    async def _stalled(self) -> None:
+        """Ends when the traffic has stopped though both hosts answer, which is no fault of theirs. A generator that
+        reports nothing live is not judged."""
+        while True:
+            moved = self._moved
+            quiet = 0.0 if moved is None else time.monotonic() - moved
+            await asyncio.sleep(max(SILENCE_SECONDS, STALL_SECONDS - quiet))
+            if quiet >= STALL_SECONDS and await self._both_answer() and self._moved == moved:
+                return
+
+    async def _both_answer(self) -> bool:
+        try:
+            async with asyncio.timeout(SILENCE_SECONDS):
+                await asyncio.gather(*(self.session.hosts[role].ping() for role in Role))
+        except (WorkbenchError, TimeoutError):
+            return False
+        return True
 
     def _hanging(self, *processes: RemoteProcess) -> RunFailed:
         """Who did not end; behind what the other side said, which ended and may have had the trouble first."""
@@ -191,11 +271,15 @@ class Run:
 
     async def _end_processes(self) -> None:
         """Each for itself, so that a host that was lost does not keep the other one from being cleaned."""
-        for process in self._processes.values():
-            with contextlib.suppress(WorkbenchError):
+        await asyncio.gather(*(self._end_process(process) for process in self._processes.values()))
+
+    async def _end_process(self, process: RemoteProcess) -> None:
+        """A lost host's agent ends all by itself."""
+        if process.role in self.session.lost:
+            return
+        with contextlib.suppress(WorkbenchError, TimeoutError):
+            async with asyncio.timeout(END_SECONDS):
                 await process.stop()
-        for process in self._processes.values():
-            with contextlib.suppress(WorkbenchError):
                 await process.wait(FOLLOW_SECONDS)
 
     def _outputs(self) -> tuple[ProcessOutput, ...]:
@@ -206,8 +290,13 @@ class Run:
         outputs = {output.role: output for output in self._outputs()}
         report = self.generator.read(self.test, outputs[Role.RECEIVER], outputs[Role.SENDER])
         if report.error:
+            # A report that breaks off must not cost what was seen of it live.
+            received = max(report.received, tuple(self._seen), key=len)
+            report = replace(report, received=received)
             return self._result(RunState.FAILED, report.error, "see the whole output with show", report)
-        window, metrics = compute(report, self.origin, self.samples, self.session.views)
+        window, metrics = compute(
+            report, self.origin, {role: kept.all() for role, kept in self.samples.items()}, self.session.views
+        )
         if window is None:
             reason = "the generator reported nothing after the first 0.3 s, which are not measured"
             return self._result(RunState.FAILED, reason, "run longer", report)
@@ -220,7 +309,7 @@ class Run:
             metrics=metrics,
             report=report,
             outputs=self._outputs(),
-            lost_samples=self._skipped(),
+            lost_samples=self.lost_samples,
         )
 
     def _result(self, state: RunState, reason: str, hint: str, report: TrafficReport | None = None) -> RunResult:
@@ -233,12 +322,8 @@ class Run:
             origin=self.origin,
             report=report or TrafficReport(received=tuple(self._seen)),
             outputs=self._outputs(),
-            lost_samples=self._skipped(),
+            lost_samples=self.lost_samples,
         )
-
-    def _skipped(self) -> int:
-        """Looks that an agent left out because its link was slow."""
-        return sum(sample.skipped for samples in self.samples.values() for sample in samples)
 
 
 async def _cancelled(*tasks: asyncio.Task[Any]) -> None:

@@ -5,15 +5,26 @@ pauses until it is back or the sitting ends.
 """
 
 import asyncio
+import logging
 from collections.abc import Callable, Coroutine, Iterator
+from dataclasses import replace
 
 from netbench_tui.engine import events
 from netbench_tui.engine.path import PathChoice, choose_path, management_nic, path_between
 from netbench_tui.engine.reach import Reached, names, open_transport, prepare
 from netbench_tui.engine.ways import Ways
-from netbench_tui.errors import HostKeyChanged, HostKeyUnknown, HostLost, LoginRefused, UsageError, WorkbenchError
+from netbench_tui.errors import (
+    HostKeyChanged,
+    HostKeyUnknown,
+    HostLost,
+    HostUnreachable,
+    LoginRefused,
+    UsageError,
+    WorkbenchError,
+)
 from netbench_tui.hosts.connection import HostConnection
 from netbench_tui.model.host import Role
+from netbench_tui.model.question import Answers, Question
 from netbench_tui.model.sample import HostSample
 from netbench_tui.model.session import HostView, LabTarget, Target
 
@@ -23,15 +34,23 @@ RUN_HERTZ = 10.0
 # How often a host is asked whether it is alive; a frozen one is noticed in this time and PULSE_PATIENCE more.
 PULSE_SECONDS = 3.0
 PULSE_PATIENCE = 8.0
+# A host that hears nothing for so long ends what it runs for us: longer than any pause between two pulses.
+SILENCE_SECONDS = 30.0
 # Before each try to bring a host back; the last one goes on for ever. A reboot takes a minute or five.
 PAUSES = (1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
 # What waiting does not mend: somebody must look at it.
-HOPELESS = (HostKeyChanged, HostKeyUnknown, LoginRefused)
+HOPELESS = (HostKeyChanged, HostKeyUnknown)
+# A host that is still starting lets nobody in (pam_nologin): only a refusal that stays is one. Where a person was
+# asked, the first one is: nobody wants to be asked again and again.
+REFUSALS = 5
+AWAY = "it is tried again; wait until it is back"
+
+_log = logging.getLogger(__name__)
 
 
 class Session:
-    """Made by `open`. `emit` gets the events; `on_sample` every sample, for the run in progress; `on_views` is called
-    when what is known of a host or of the path has changed."""
+    """Made by `open`. `emit` gets the events; `on_sample` every sample and `on_lost` every loss, for the run in
+    progress; `on_views` is called when what is known of a host or of the path has changed."""
 
     def __init__(
         self,
@@ -39,12 +58,18 @@ class Session:
         ways: Ways,
         emit: Callable[[events.Event], None],
         on_sample: Callable[[Role, HostSample], None],
+        on_lost: Callable[[Role, WorkbenchError], None],
         on_views: Callable[[], None],
     ) -> None:
-        self.target, self.ways, self.emit, self.on_sample, self.on_views = target, ways, emit, on_sample, on_views
+        self.target, self.emit = target, emit
+        self.on_sample, self.on_lost, self.on_views = on_sample, on_lost, on_views
+        self.ways = replace(ways, asker=self._ask) if ways.asker else ways
+        self._asker = ways.asker
         self.hosts: dict[Role, HostConnection] = {}
         self.views: dict[Role, HostView] = {}
         self.lost: dict[Role, WorkbenchError] = {}
+        self._given_up: set[Role] = set()
+        self._asked: set[Role] = set()
         self._hertz = IDLE_HERTZ
         self._path = PathChoice()
         self._reached = Reached()
@@ -69,7 +94,8 @@ class Session:
         except BaseException:
             await self.close()
             raise
-        self._begin(self._watch())
+        for role in Role:
+            self._begin(self._watch(role))
 
     async def _connect(self, role: Role) -> None:
         name = names(self.target)[role]
@@ -90,7 +116,7 @@ class Session:
             role,
             transport,
             self._sample,
-            lambda role, error: self._lose(role, error) if self.hosts.get(role) is host else None,
+            lambda _, error: self._lose(host, error),
             self.ways.asker,
             self.ways.python(name),
         )
@@ -101,6 +127,11 @@ class Session:
             raise
         self.hosts[role] = host
         return host
+
+    async def _ask(self, question: Question) -> Answers | None:
+        assert self._asker
+        self._asked.add(question.role)
+        return await self._asker(question)
 
     def _step(self, role: Role, name: str, step: str) -> None:
         if role not in self.lost:  # the steps of coming back are not shown: Reconnecting is
@@ -150,6 +181,8 @@ class Session:
         self._path = path
         self.views = {role: self._view(self.hosts[role]) for role in Role}
         self.emit(events.PairConnected(self.target, self.views[Role.SENDER], self.views[Role.RECEIVER], path.warning))
+        for role, error in self.lost.items():  # the pair is known, but one of it is away
+            self._failed(role, self.hosts[role].name, error, was_connected=True)
         self.on_views()
 
     # samples and clocks
@@ -158,9 +191,12 @@ class Session:
         self.on_sample(role, sample)
         self.emit(events.SampleTaken(role, sample))
 
-    async def measure_clocks(self) -> None:
+    async def prepare_run(self) -> None:
+        """Clocks as of now, which stand still until the rate is IDLE_HERTZ again, and samples at RUN_HERTZ."""
+        self._hertz = RUN_HERTZ
         for role, host in list(self.hosts.items()):
             self.emit(events.ClockMeasured(role, await host.measure_clock()))
+        await self.set_rate(RUN_HERTZ)
 
     async def set_rate(self, hertz: float) -> None:
         """Samples of both hosts at this rate from now on. Raises the first failure after both were asked."""
@@ -173,64 +209,108 @@ class Session:
     # losing a host, and bringing it back
 
     def require(self) -> None:
-        """Raises if a host is lost."""
-        for error in self.lost.values():
-            raise HostLost(error.message, error.hint or "it is tried again; wait until it is back")
+        """Raises HostLost if a host is away."""
+        for role, error in self.lost.items():
+            raise HostLost(error.message, error.hint if role in self._given_up else AWAY)
 
-    def _lose(self, role: Role, error: WorkbenchError) -> None:
-        if self._closing or role in self.lost:
+    def _lose(self, host: HostConnection, error: WorkbenchError) -> None:
+        """What is still heard of a connection that was replaced, or is being let go, is no news."""
+        role = host.role
+        if self._closing or role in self.lost or self.hosts.get(role) is not host:
             return
         self.lost[role] = error
-        self._failed(role, names(self.target)[role], error, was_connected=True)
-        self._begin(self._bring_back(role))
+        self._failed(role, host.name, error, was_connected=True)
+        self.on_lost(role, error)
+        self._begin(self._bring_back(host))
 
-    async def _watch(self) -> None:
+    async def _watch(self, role: Role) -> None:
         while True:
             await asyncio.sleep(PULSE_SECONDS)
-            await asyncio.gather(*(self._feel_pulse(role) for role in Role if role not in self.lost))
+            if role not in self.lost:
+                await self._feel_pulse(self.hosts[role])
 
-    async def _feel_pulse(self, role: Role) -> None:
+    async def _feel_pulse(self, host: HostConnection) -> None:
         """Between runs the clock is measured anew; during one it must not move under the samples."""
-        host = self.hosts[role]
         try:
             async with asyncio.timeout(PULSE_PATIENCE):
-                if self._hertz == RUN_HERTZ:
-                    await host.ping()
-                else:
-                    self.emit(events.ClockMeasured(role, await host.measure_clock()))
+                await host.end_when_silent(SILENCE_SECONDS)
+                if self._hertz != RUN_HERTZ:
+                    self.emit(events.ClockMeasured(host.role, await host.measure_clock()))
         except TimeoutError:
-            self._lose(role, HostLost(f"{host.name}: no answer for {PULSE_PATIENCE:.0f} s"))
+            self._lose(host, HostLost(f"{host.name}: no answer for {PULSE_PATIENCE:.0f} s", "is the host up?"))
         except WorkbenchError as error:
-            self._lose(role, error)
+            self._lose(host, error)
 
-    async def _bring_back(self, role: Role) -> None:
-        before = self.hosts[role]
+    async def _bring_back(self, before: HostConnection) -> None:
+        role, refusals = before.role, 0
         await before.close()
         for attempt, pause in enumerate(_pauses(), 1):
             self.emit(events.Reconnecting(role, before.name, attempt, pause))
             await asyncio.sleep(pause)
             try:
-                host = await self._dial(role)
-                await host.sample(self._hertz)
-            except HOPELESS as error:
-                self._failed(role, before.name, error, was_connected=True)
-                return
+                host = await self._dial_again(role)
             except WorkbenchError as error:
                 self.lost[role] = error
-                continue
-            break
-        del self.lost[role]
-        self.views[role] = self._view(host)
-        self.emit(events.HostReturned(self.views[role], self._what_changed(before, host)))
-        self.on_views()
+                refusals = refusals + 1 if isinstance(error, LoginRefused) else 0
+                if isinstance(error, HOPELESS) or refusals >= (1 if role in self._asked else REFUSALS):
+                    self._given_up.add(role)
+                    self._failed(role, before.name, error, was_connected=True)
+                    return
+            else:
+                self._welcome(before, host)
+                return
+
+    async def _dial_again(self, role: Role) -> HostConnection:
+        """A new connection that sends samples at the rate of now."""
+        self._asked.discard(role)
+        try:
+            host = await self._dial(role)
+        except (WorkbenchError, asyncio.CancelledError):
+            raise
+        except Exception as error:  # whatever it is, the host must come back one day
+            _log.error("a host could not be tried again", exc_info=error)
+            raise HostUnreachable(f"{names(self.target)[role]}: {type(error).__name__}: {error}") from None
+        try:
+            hertz = 0.0
+            while hertz != self._hertz:  # a run may end meanwhile
+                hertz = self._hertz
+                await host.sample(hertz)
+        except BaseException:
+            await host.close()
+            raise
+        return host
+
+    def _welcome(self, before: HostConnection, host: HostConnection) -> None:
+        del self.lost[host.role]
+        if not self.views:  # its peer is still being connected
+            self.emit(events.HostConnected(self._view(host)))
+            return
+        self.views[host.role] = self._view(host)
+        self.emit(events.HostReturned(self.views[host.role], self._what_changed(before, host)))
+        path = self._path_of_now()
+        if path == self._path:
+            self.on_views()
+        else:
+            self._use(path)
 
     def _what_changed(self, before: HostConnection, host: HostConnection) -> str:
-        if before.facts.boot_id != host.facts.boot_id:
-            return f"{host.name} was rebooted while it was away"
         nic = self.views[host.role].data_nic
         if nic and host.facts.nic(nic) is None:
             return f"{host.name} has no {nic} any more: choose another data path"
+        if before.facts.boot_id != host.facts.boot_id:
+            return f"{host.name} was rebooted while it was away"
         return ""
+
+    def _path_of_now(self) -> PathChoice:
+        """The same NICs with the addresses that they have now; the path as it was where that is none any more."""
+        nics = self._path.sender_nic, self._path.receiver_nic
+        if self._reached.lab or not all(nics):
+            return self._path
+        try:
+            sender, receiver = (self.hosts[role].facts for role in Role)
+            return path_between(sender, receiver, nics, *self._management())
+        except UsageError:
+            return self._path
 
     # the end
 

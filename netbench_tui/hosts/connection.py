@@ -169,6 +169,11 @@ class HostConnection:
         await self.client.request("ping")
         return time.monotonic() - before
 
+    async def end_when_silent(self, seconds: float) -> None:
+        """From now on the agent, and all that it started, ends after so long without a request: the link may be cut
+        without the host's noticing."""
+        await self.client.request("patience", silence=seconds)
+
     def workbench_time(self, host_time: float) -> float:
         """The host's monotonic time on our time line."""
         return host_time - self.clock.offset

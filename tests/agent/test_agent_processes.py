@@ -239,3 +239,20 @@ def test_a_flood_of_output_waits_for_a_slow_reader(agent: Any, eventually: Any) 
     agent.reading.set()
     assert agent.event("exit", "p")["code"] == 0
     assert len(agent.output("p")) == size
+
+
+def test_silence_ends_the_agent_and_what_it_started(agent: Any) -> None:
+    child = agent.ok("spawn", key="sleeper", argv=["/bin/sleep", "600"])["pid"]
+    agent.ok("patience", silence=0.5)
+    began = time.monotonic()
+    while time.monotonic() - began < 1.0:  # each request gives another half second
+        agent.ok("ping")
+        time.sleep(0.1)
+    assert agent.process.poll() is None
+    assert agent.process.wait(5) == 0
+    assert not Path(f"/proc/{child}").exists()
+
+
+@pytest.mark.parametrize("silence", [0, -1, 3601, "long", None])
+def test_a_patience_that_is_none_is_refused(agent: Any, silence: Any) -> None:
+    assert agent.refused("patience", silence=silence)["code"] == "malformed"

@@ -1,5 +1,6 @@
 """An engine with a history of its own, its events on record, and a look at what a lab leaves on the machine."""
 
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -14,6 +15,8 @@ from netbench_tui.hosts.lab import records
 from netbench_tui.model.host import Role
 
 DEADLINE_SECONDS = 30.0
+# chaos.py also runs alone, and finds far_hosts.py in its own folder: so do the tests.
+sys.path.append(str(Path(__file__).parent))
 
 
 def poll(condition: Callable[[], Any], what: str, seconds: float = DEADLINE_SECONDS) -> Any:
@@ -40,9 +43,9 @@ def processes_in(inode: int, command: str = "") -> list[int]:
 class Bench:
     """`seen` are all events so far. `footprint` remembers the lab of the present session, for `left`."""
 
-    def __init__(self, history: Path) -> None:
+    def __init__(self, history: Path, ssh_config: Path | None = None) -> None:
         self.history = history
-        self.engine = Engine(history)
+        self.engine = Engine(history, str(ssh_config) if ssh_config else None)
         self.seen: list[events.Event] = []
         self.inodes: dict[Role, int] = {}
         self.names: list[Path] = []
@@ -91,8 +94,8 @@ class Bench:
 def make_bench(tmp_path: Path) -> Iterator[Callable[..., Bench]]:
     made: list[Bench] = []
 
-    def make(history: Path | None = None) -> Bench:
-        made.append(Bench(history or tmp_path / "history.db"))
+    def make(history: Path | None = None, ssh_config: Path | None = None) -> Bench:
+        made.append(Bench(history or tmp_path / "history.db", ssh_config))
         return made[-1]
 
     yield make
@@ -121,3 +124,58 @@ def lab_bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
 @pytest.fixture
 def eventually() -> Callable[..., Any]:
     return poll
+
+
+@pytest.fixture(scope="module")
+def far_pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """Two hosts behind real sshds and links that can be cut; a test leaves both reachable."""
+    import far_hosts
+
+    if why := far_hosts.impossible():
+        pytest.skip(why)
+    pair = far_hosts.FarPair(tmp_path_factory.mktemp("far"))
+    yield pair
+    pair.close()
+
+
+@pytest.fixture(scope="module")
+def impatient() -> Iterator[None]:
+    """What takes seconds with a real host takes tenths."""
+    from netbench_tui.engine import session
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(session, "PAUSES", (0.2, 0.4, 0.8))
+        patch.setattr(session, "PULSE_SECONDS", 0.5)
+        patch.setattr(session, "PULSE_PATIENCE", 1.5)
+        yield
+
+
+@pytest.fixture(scope="module")
+def far_benches(
+    far_pair: Any, impatient: None, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[[], Bench]]:
+    """Gives the bench of the test before, if it was not closed; afterwards nothing of ours may be left on the hosts."""
+    made: list[Bench] = []
+
+    def get() -> Bench:
+        if not made or made[-1].engine._closed:
+            made.append(Bench(tmp_path_factory.mktemp("history") / "history.db", far_pair.config))
+        return made[-1]
+
+    yield get
+    for bench in made:
+        bench.engine.close()
+    poll(lambda: not far_pair.leftovers(), "nothing is left on the hosts", 10)
+
+
+@pytest.fixture
+def far_bench(far_benches: Callable[[], Bench], far_pair: Any) -> Bench:
+    """Connected to both far hosts, with no events yet."""
+    bench = far_benches()
+    session = bench.engine._session
+    if session is None or session.lost or session.target != far_pair.target:
+        bench.engine.connect(far_pair.target).result(DEADLINE_SECONDS)
+    poll(lambda: all(len(host.agents()) == 1 for host in far_pair.hosts.values()), "one agent on each host")
+    with bench._lock:
+        bench.seen.clear()
+    return bench

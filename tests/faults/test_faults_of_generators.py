@@ -83,6 +83,22 @@ def test_a_generator_that_hangs(lab_bench: Any, role: Role, monkeypatch: pytest.
     next_run_works(lab_bench)
 
 
+def test_traffic_that_stops_in_a_long_run(lab_bench: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """iperf3's server goes on to report that nothing came; nobody wants to look at that for the rest of the day."""
+    monkeypatch.setattr(runner, "STALL_SECONDS", 1.5)
+    going = lab_bench.engine.run("stalls", LONG)
+    lab_bench.wait_running()
+    (pid,) = lab_bench.generators(Role.SENDER)
+    os.kill(pid, signal.SIGSTOP)
+    start = time.monotonic()
+    result = going.result(30)
+    assert time.monotonic() - start < 1.5 + 2 + 2 * runner.FOLLOW_SECONDS
+    assert result.state is RunState.FAILED
+    assert result.reason == "no data arrived at the receiver for 1.5 s: iperf3 was killed" and result.hint
+    assert len(kept(lab_bench).result.report.received) >= 3
+    next_run_works(lab_bench)
+
+
 def test_the_reason_names_who_did_not_end(lab_bench: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner, "PATIENCE_SECONDS", 1.0)
     going = lab_bench.engine.run("hang", TrafficTest(seconds=1, generator="iperf3"))
