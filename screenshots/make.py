@@ -29,7 +29,7 @@ class Shot:
 
 
 def _hosts(terminal: Terminal) -> None:
-    terminal.wait_for("theoretical goodput")
+    terminal.wait_for("The path between them")
 
 
 def _run(terminal: Terminal) -> None:
@@ -41,13 +41,15 @@ def _run(terminal: Terminal) -> None:
 def _history(terminal: Terminal) -> None:
     _run(terminal)
     terminal.press("6")
-    terminal.wait_for("quick-tcp")
+    terminal.wait_for("filter")
 
 
 def _connect(terminal: Terminal) -> None:
     terminal.wait_for("Sender")
 
 
+# For the Connect screen, in place of the maker's own.
+SSH_CONFIG = "Host alpha beta rack3-n1 rack3-n2\n  User root\n"
 LAB = ("lab",)
 SHOTS = (
     Shot("connect", (), _connect),
@@ -62,13 +64,15 @@ SHOTS = (
 def take(shot: Shot) -> Path:
     """Runs the program once and writes one SVG."""
     with tempfile.TemporaryDirectory(prefix="netbench-screenshots-") as folder:
-        command = [sys.executable, "-m", "netbench_tui", "--history", f"{folder}/history.db", *shot.words]
+        (Path(folder) / "ssh_config").write_text(SSH_CONFIG)
+        options = ["--history", f"{folder}/history.db", "-F", f"{folder}/ssh_config"]
+        command = [sys.executable, "-m", "netbench_tui", *options, *shot.words]
         terminal = Terminal(Path(folder).name, folder, shot.columns, shot.rows, command)
         try:
             shot.steps(terminal)
             picture = svg(terminal.cells(), shot.background)
             terminal.press("q")
-            terminal.wait_for("Pane is dead")
+            terminal.wait_for_end()
         finally:
             terminal.close()
     file = HERE / f"{shot.name}.svg"

@@ -62,6 +62,14 @@ class Terminal:
                 raise TimeoutError(f"the screen never showed {text!r}:\n{self.text()}")
             time.sleep(POLL_SECONDS)
 
+    def wait_for_end(self, seconds: float = 30.0) -> None:
+        """Until the program has ended; raises TimeoutError."""
+        deadline = time.monotonic() + seconds
+        while self._tmux("list-panes", "-F", "#{pane_dead}").strip() != "1":
+            if time.monotonic() > deadline:
+                raise TimeoutError("the program did not end")
+            time.sleep(POLL_SECONDS)
+
     def cells(self) -> list[list[Cell]]:
         decoder = AnsiDecoder()  # one for all lines: a colour that goes on is not repeated by tmux
         captured = self._tmux("capture-pane", "-e", "-N", "-p", "-t", "0")

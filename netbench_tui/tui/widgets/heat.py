@@ -179,8 +179,12 @@ class HeatPanel(Panel):
         cpu = self.load.cpus[number]
         pieces: list[Piece] = [(f"cpu {number}", "text")]
         pieces += [(f"{percent(cpu.busy):>5}", "strong"), (" %", "faint")]
-        shares = [("user", cpu.user), ("system", cpu.system), ("softirq", cpu.softirq)]
-        for name, share in [*shares, ("steal", cpu.steal)] if cpu.steal >= 0.5 else shares:
+        shares = {"user": cpu.user, "system": cpu.system, "softirq": cpu.softirq}
+        shares |= {"steal": cpu.steal} if cpu.steal >= 0.5 else {}
+        room = line.width - _LABEL - sum(len(text) for text, _ in pieces)
+        while sum(len(name) + 5 for name in shares) > room > 0:
+            del shares[min(shares, key=lambda name: shares[name])]  # what matters least makes room
+        for name, share in shares.items():
             pieces += [(f"  {name}", "dim"), (f"{percent(share):>3}", "text")]
         self.put_pieces(line, _LABEL, pieces)
         self._legend(line)
