@@ -63,7 +63,7 @@ async def open_transport(
         from netbench_tui.hosts.ssh import SshSettings, SshTransport
 
         return await SshTransport.connect(
-            host.name, SshSettings(ways.ssh_config, ways.accept_new, ways.asker, role, on_note)
+            host.name, SshSettings(ways.ssh_config, ways.accept_new, ways.asker, role, on_note, ways.said)
         )
     assert reached.lab
     host_in_lab = reached.lab.hosts[role]

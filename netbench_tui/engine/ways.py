@@ -18,6 +18,8 @@ class Ways:
     accept_new: bool = False
     asker: Asker | None = None
     pythons: Mapping[str, str] = field(default_factory=dict)
+    said: set[str] = field(default_factory=set)
+    """Keywords of ssh_config whose lack of support was told already: once is enough for a sitting."""
 
     def python(self, host: str) -> str:
         """Empty where nothing is said."""

@@ -177,7 +177,9 @@ async def test_what_is_not_supported_is_said_once(running: Any, tmp_path: Path) 
         file.write(f"Include {tmp_path}/more\n")
     notes: list[str] = []
     settings = SshSettings(str(running.config), on_note=notes.append)
-    await (await SshTransport.connect("alpha", settings)).close()
+    other_host = SshSettings(str(running.config), on_note=notes.append, said=settings.said)
+    for these in (settings, settings, other_host):
+        await (await SshTransport.connect("alpha", these)).close()
     assert notes == [
         "ssh_config: StrictHostKeyChecking is not supported and is passed over",
         "ssh_config: VerifyHostKeyDNS is not supported and is passed over",

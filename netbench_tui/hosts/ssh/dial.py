@@ -43,13 +43,15 @@ class SshAccess:
 
 @dataclass(frozen=True, slots=True)
 class SshSettings:
-    """`config` is another ssh_config, as with `ssh -F`. `asker` is None where nobody can be asked."""
+    """`config` is another ssh_config, as with `ssh -F`. `asker` is None where nobody can be asked. `said` holds
+    the unsupported keywords that were told already, for all who share it."""
 
     config: str | None = None
     accept_new: bool = False
     asker: Asker | None = None
     role: Role = Role.SENDER
     on_note: Callable[[str], None] = _nobody_listens
+    said: set[str] = field(default_factory=set)
 
 
 @dataclass
@@ -69,7 +71,9 @@ async def dial(name: str, settings: SshSettings, access: SshAccess | None = None
     try:
         options = await _read(name, settings)
         for keyword in unsupported(options.arguments["config"]):
-            settings.on_note(f"ssh_config: {keyword} is not supported and is passed over")
+            if keyword not in settings.said:
+                settings.said.add(keyword)
+                settings.on_note(f"ssh_config: {keyword} is not supported and is passed over")
         for hop in await _way(options, settings):
             settings.on_note(f"through {hop.name}")
             carriers.append(await _connect(hop, settings, carriers[-1] if carriers else None))
