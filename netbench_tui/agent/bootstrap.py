@@ -13,25 +13,32 @@ PACKAGE = "netbench_agent"
 
 
 class MemoryImporter(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds and loads modules of PACKAGE from a dict of sources."""
+    """Finds and loads modules of PACKAGE from a dict of sources by dotted name; a package's own is `name.__init__`."""
 
     def __init__(self, sources):
         self.sources = sources
 
     def find_spec(self, name, path=None, target=None):
-        if name == PACKAGE:
-            return importlib.util.spec_from_loader(name, self, is_package=True)
-        if name.startswith(PACKAGE + ".") and name[len(PACKAGE) + 1 :] in self.sources:
-            return importlib.util.spec_from_loader(name, self)
-        return None
+        inner = self._inner(name)
+        if inner is None:
+            return None
+        return importlib.util.spec_from_loader(name, self, is_package=inner.endswith("__init__"))
+
+    def _inner(self, name):
+        """The key of a module's source; None if it is none of ours."""
+        if name != PACKAGE and not name.startswith(PACKAGE + "."):
+            return None
+        inner = name[len(PACKAGE) + 1 :]
+        package = (inner + ".__init__").lstrip(".")
+        return next((key for key in (inner, package) if key in self.sources), None)
 
     def create_module(self, spec):
         return None
 
     def exec_module(self, module):
-        name = module.__name__[len(PACKAGE) + 1 :] or "__init__"
-        source = self.sources.get(name, "")
-        path = "<%s/%s.py>" % (PACKAGE, name)
+        name = self._inner(module.__name__)
+        source = self.sources[name]
+        path = "<%s/%s.py>" % (PACKAGE, name.replace(".", "/"))
         linecache.cache[path] = (len(source), None, source.splitlines(True), path)
         exec(compile(source, path, "exec"), module.__dict__)  # noqa: S102 - our own text, sent by the workbench
 

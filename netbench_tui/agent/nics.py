@@ -10,7 +10,7 @@ import socket
 import struct
 
 from .reading import numbered
-from .rtnetlink import addresses
+from .kernel.rtnetlink import addresses
 
 NET = "sys/class/net"
 SIOCETHTOOL = 0x8946
