@@ -11,6 +11,16 @@ errno name or "malformed", "text": ...}}. Events: {"ev": "hello"}, {"ev": "tick"
     spawn     key, argv | stream, cpus?     starts a generator; `stream` is the built-in one (streams.py)
     stop      key                           ends it and its group
     patience  silence                       the agent ends itself after so long without any request
+
+    settings  nics, machine?, one?, root?, without?    everything that can be changed there: settings/
+    queues    nic, root?, without?          queues, NAPI, IRQs, RSS of a NIC: queues/queue_map.py
+    interrupts root?                        all IRQs of the host: queues/irqs.py
+    watch     nic | null, statistics?       ticks carry that NIC's IRQs and queues from now on: queues/watching.py
+    protect   machine                       why machine-wide settings must not be written; empty: they may
+    apply, keep, restore, held, reports     changes as transactions: changes/transactions.py
+
+What belongs to settings, queues and changes is imported when it is first asked for: a connection that only measures
+does not pay for it.
 """
 
 import errno
@@ -47,6 +57,8 @@ class Agent(object):
         self.skipped = 0
         self.heard = time.monotonic()
         self.silence_allowed = 0.0
+        self.protect_machine = ""
+        self._transactions = None
         self._watch_signals()
 
     def _watch_signals(self):
@@ -89,6 +101,8 @@ class Agent(object):
 
     def request(self, request):
         self.heard = time.monotonic()
+        if self._transactions is not None:
+            self._transactions.renew()
         number = request.get("id")
         try:
             operation = OPERATIONS.get(request.get("op"))
@@ -207,6 +221,62 @@ class Agent(object):
     def stop(self, request):
         return {"found": self.processes.stop(request["key"])}
 
+    def context(self, request):
+        from .settings.context import Context
+
+        return Context(request.get("root", "/"), request.get("without", ()), self.protect_machine)
+
+    def settings(self, request):
+        """`one` is a list of [scope, key]: only those then."""
+        from .settings import registry
+
+        context = self.context(request)
+        try:
+            if "one" in request:
+                found = [registry.read_one(context, scope, key) for scope, key in request["one"]]
+                rows = [row for row in found if row is not None]
+            else:
+                scopes = list(request["nics"]) + ([registry.MACHINE] if request.get("machine", True) else [])
+                rows = [row for scope in scopes for row in registry.read_scope(context, scope)]
+        finally:
+            context.close()
+        return {"settings": rows, "paths": context.paths, "notes": context.notes}
+
+    def queues(self, request):
+        from .queues import queue_map
+
+        context = self.context(request)
+        try:
+            found = queue_map.read(context, request["nic"])
+        finally:
+            context.close()
+        found.update({"nic": request["nic"], "paths": context.paths, "notes": context.notes})
+        return found
+
+    def interrupts(self, request):
+        from .queues import irqs
+
+        return {"irqs": irqs.all_irqs(self.context(request).root)}
+
+    def watch(self, request):
+        """Nothing is watched before ticks were asked for."""
+        if self.sampler is None:
+            raise Refusal("ask for samples first")
+        self.sampler.watch(request["nic"], bool(request.get("statistics")))
+        return {}
+
+    def protect(self, request):
+        self.protect_machine = str(request["machine"])
+        return {}
+
+    def change(self, request):
+        """`apply`, `keep`, `restore`, `held` and `reports`, by a method of that name each."""
+        if self._transactions is None:
+            from .changes.transactions import Transactions
+
+            self._transactions = Transactions(self.reactor, self.wire, self.context)
+        return getattr(self._transactions, request["op"])(request)
+
 
 OPERATIONS = {
     "inspect": Agent.inspect,
@@ -217,6 +287,16 @@ OPERATIONS = {
     "spawn": Agent.spawn,
     "stop": Agent.stop,
     "patience": Agent.patience,
+    "settings": Agent.settings,
+    "queues": Agent.queues,
+    "interrupts": Agent.interrupts,
+    "watch": Agent.watch,
+    "protect": Agent.protect,
+    "apply": Agent.change,
+    "keep": Agent.change,
+    "restore": Agent.change,
+    "held": Agent.change,
+    "reports": Agent.change,
 }
 
 

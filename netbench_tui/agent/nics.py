@@ -9,8 +9,8 @@ import os
 import socket
 import struct
 
-from .reading import numbered
 from .kernel.rtnetlink import addresses
+from .reading import numbered
 
 NET = "sys/class/net"
 SIOCETHTOOL = 0x8946

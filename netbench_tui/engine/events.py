@@ -2,11 +2,13 @@
 
 from dataclasses import dataclass
 
+from netbench_tui.model.change import Applied, JournalEntry, Restored
 from netbench_tui.model.host import Clock, Role
 from netbench_tui.model.question import Question
 from netbench_tui.model.run import Interval, RunResult, TrafficTest
 from netbench_tui.model.sample import HostSample
 from netbench_tui.model.session import HostView, Target
+from netbench_tui.model.setting import HostSettings, QueueMap
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,3 +135,47 @@ class HistoryTrouble(Event):
 
     message: str
     hint: str
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsRead(Event):
+    """All settings of a host's data NIC and of the machine, as of now: read when asked, and after every change."""
+
+    role: Role
+    settings: HostSettings
+
+
+@dataclass(frozen=True, slots=True)
+class QueuesRead(Event):
+    """The way from the wire to the CPUs of a host's data NIC."""
+
+    role: Role
+    queues: QueueMap
+
+
+@dataclass(frozen=True, slots=True)
+class ChangesApplied(Event):
+    """A transaction was carried out; its outcomes say what took. An undo is one as well."""
+
+    applied: Applied
+
+
+@dataclass(frozen=True, slots=True)
+class ChangesKept(Event):
+    """The trials up to now stand: as leases, or for good."""
+
+    permanent: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsRestored(Event):
+    """A host put settings back: because it was asked to, because a trial ended, or by itself after the link broke."""
+
+    restored: Restored
+
+
+@dataclass(frozen=True, slots=True)
+class JournalChanged(Event):
+    """All settings that differ from how the session found them, both hosts, oldest first."""
+
+    entries: tuple[JournalEntry, ...]

@@ -11,6 +11,7 @@ from rich.cells import cell_len
 
 from netbench_tui.analysis.metrics import SHARED_CPUS
 from netbench_tui.model import units
+from netbench_tui.model.cpulist import format_cpu_list
 from netbench_tui.model.host import Role
 from netbench_tui.model.run import Metric, RunResult, TrafficTest
 from netbench_tui.model.session import HostView, RunSummary
@@ -69,7 +70,7 @@ def traffic_text(test: TrafficTest) -> str:
     parts.append(f"{test.seconds:g} s")
     for role, cpus in ((Role.SENDER, test.sender_cpus), (Role.RECEIVER, test.receiver_cpus)):
         if cpus:
-            parts.append(f"{SIGN[role]} on CPU {units.cpu_list(cpus)}")
+            parts.append(f"{SIGN[role]} on CPU {format_cpu_list(cpus)}")
     return ", ".join(parts)
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from netbench_tui.errors import UsageError
+from netbench_tui.model.cpulist import parse_cpu_list
 from netbench_tui.model.run import TrafficTest
 
 _ABOUT_KEYS = {"title": str, "source": str}
@@ -83,19 +84,6 @@ def _value(key: str, value: Any, kind: Any) -> Any:
     if isinstance(value, bool) or not isinstance(value, wanted):
         raise ValueError(f"{value!r} must be {'a number' if kind in (int, float) else 'text'}")
     return float(value) if kind is float else value
-
-
-def parse_cpu_list(text: Any) -> tuple[int, ...]:
-    """`0-3,8` as the kernel writes it: (0, 1, 2, 3, 8). Empty text is the empty list; ValueError otherwise."""
-    if not isinstance(text, str):
-        raise ValueError(f"{text!r} is not a CPU list such as 0-3,8")
-    cpus: list[int] = []
-    for part in filter(None, text.replace(" ", "").split(",")):
-        found = re.fullmatch(r"(\d+)(?:-(\d+))?", part)
-        if not found or int(found[2] or found[1]) - int(found[1]) not in range(0, 65536):
-            raise ValueError(f"{text!r} is not a CPU list such as 0-3,8")
-        cpus += range(int(found[1]), int(found[2] or found[1]) + 1)
-    return tuple(dict.fromkeys(cpus))
 
 
 def _complaint(file: str, text: str, key: str, what: str) -> UsageError:

@@ -63,6 +63,17 @@ class SoftnetCounts(NamedTuple):
     processed: int = 0
     dropped: int = 0
     squeezed: int = 0
+    steered: int = 0
+    """Packets that RPS handed to this CPU (`received_rps`)."""
+    limited: int = 0
+    """Packets that the flow limit dropped."""
+
+
+class QueueCounts(NamedTuple):
+    """What one queue of the watched NIC moved by."""
+
+    packets: int = 0
+    bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,3 +91,9 @@ class HostSample:
     softnet: Mapping[int, SoftnetCounts] = field(default_factory=dict)
     protocols: Mapping[str, int] = field(default_factory=dict)
     """Counters of `/proc/net/snmp` and `netstat` by name, e.g. `Tcp.RetransSegs`."""
+    irqs: Mapping[int, Mapping[int, int]] = field(default_factory=dict)
+    """Interrupts of the watched NIC by IRQ number and CPU."""
+    queues: Mapping[str, QueueCounts] = field(default_factory=dict)
+    """Of the watched NIC, by queue name (`rx-0`)."""
+    statistics: Mapping[str, int] = field(default_factory=dict)
+    """What `ethtool -S` counts for the watched NIC, by the driver's own names; only while it is asked for."""

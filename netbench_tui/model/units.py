@@ -52,17 +52,6 @@ def link_speed(megabits: int | None) -> str:
     return f"{megabits / 1000:g}G" if megabits >= 1000 else f"{megabits}M"
 
 
-def cpu_list(cpus: tuple[int, ...]) -> str:
-    """(0, 1, 2, 3, 8) as the kernel writes it: `0-3,8`."""
-    parts: list[list[int]] = []
-    for cpu in sorted(set(cpus)):
-        if parts and parts[-1][1] == cpu - 1:
-            parts[-1][1] = cpu
-        else:
-            parts.append([cpu, cpu])
-    return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in parts)
-
-
 def plain(text: str) -> str:
     """Text of a host made safe for a terminal: control and bidirectional characters become `?`."""
     return "".join(c if c.isprintable() or c == " " else "?" for c in text)

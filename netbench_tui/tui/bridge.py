@@ -5,7 +5,7 @@ intervals lose their oldest here (the history keeps its own) and everything else
 """
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Protocol
 
@@ -13,9 +13,20 @@ from textual.message import Message
 
 from netbench_tui.engine.events import Event, IntervalSeen, SampleTaken
 from netbench_tui.model.bounded import BoundedQueue
+from netbench_tui.model.change import (
+    TRIAL_SECONDS,
+    Applied,
+    Change,
+    ChangeKind,
+    JournalEntry,
+    OnRefusal,
+    Restored,
+)
+from netbench_tui.model.host import Role
 from netbench_tui.model.preset import Preset
 from netbench_tui.model.run import RunResult, TrafficTest
 from netbench_tui.model.session import RecentPair, RunSummary, StoredRun, Target
+from netbench_tui.model.setting import HostSettings, QueueMap
 
 # Two hosts at 10 Hz and intervals at 10 Hz for more than two minutes without a look.
 CAPACITY = 4096
@@ -37,6 +48,22 @@ class EngineFace(Protocol):
     def presets(self) -> list[Preset]: ...
     def known_hosts(self) -> list[str]: ...
     def close(self) -> None: ...
+
+    # Settings. Answers come as events too: SettingsRead, QueuesRead, ChangesApplied, SettingsRestored, JournalChanged.
+
+    def read_settings(self, role: Role) -> "Future[HostSettings]": ...
+    def read_queues(self, role: Role) -> "Future[QueueMap]": ...
+    def watch(self, watched: bool, statistics: bool = False) -> "Future[None]": ...
+    def apply(
+        self,
+        changes: Sequence[Change],
+        kind: ChangeKind = ChangeKind.TRIAL,
+        on_refusal: OnRefusal = OnRefusal.REST,
+        seconds: float = TRIAL_SECONDS,
+    ) -> "Future[Applied]": ...
+    def keep(self, permanent: bool = False) -> "Future[None]": ...
+    def undo(self) -> "Future[Applied | None]": ...
+    def restore(self, entries: Sequence[JournalEntry] = ()) -> "Future[tuple[Restored, ...]]": ...
 
 
 class EventsWaiting(Message):

@@ -9,11 +9,14 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from netbench_tui.engine import events
+from netbench_tui.model.change import Applied, ChangeKind, JournalEntry, Restored
 from netbench_tui.model.host import Role
 from netbench_tui.model.preset import Preset
 from netbench_tui.model.question import Question
 from netbench_tui.model.sample import HostSample
 from netbench_tui.model.session import HostView, Target
+from netbench_tui.model.setting import HostSettings, QueueMap
+from netbench_tui.tui.staging import Staging
 
 if TYPE_CHECKING:
     # The Connect screen needs none of these: they are imported with the first sample or run, so that it stands sooner.
@@ -67,6 +70,16 @@ class Workbench:
     """What hosts want to know, in the order in which they asked. Answers never stand here."""
     rolling: dict[Role, "RollingHost"] = field(default_factory=dict)
     trace: "RunTrace | None" = None
+    settings: dict[Role, HostSettings] = field(default_factory=dict)
+    queues: dict[Role, QueueMap] = field(default_factory=dict)
+    staged: Staging = field(default_factory=Staging)
+    applied: Applied | None = None
+    """The last transaction, until the next act: what took, what moved along, what was refused."""
+    trial: Applied | None = None
+    """The last transaction while it waits to be kept or put back."""
+    journal: tuple[JournalEntry, ...] = ()
+    restored: dict[Role, Restored] = field(default_factory=dict)
+    """What a host put back by itself or when asked, until the next act."""
 
     @property
     def preset(self) -> Preset | None:
@@ -127,7 +140,26 @@ class Workbench:
             case events.QuestionOver(number=number):
                 self.questions.pop(number, None)
             case _:
+                self._settings(event)
                 self._hosts(event)
+
+    def _settings(self, event: events.Event) -> None:
+        match event:
+            case events.SettingsRead(role=role, settings=settings):
+                self.settings[role] = settings
+            case events.QueuesRead(role=role, queues=queues):
+                self.queues[role] = queues
+            case events.ChangesApplied(applied=applied):
+                self.applied = applied
+                self.trial = applied if applied.kind is ChangeKind.TRIAL and not applied.undone else None
+                self.restored.clear()
+            case events.ChangesKept():
+                self.trial = None
+            case events.SettingsRestored(restored=restored):
+                self.restored[restored.role] = restored
+                self.trial = None
+            case events.JournalChanged(entries=entries):
+                self.journal = entries
 
     def _hosts(self, event: events.Event) -> None:
         match event:
@@ -181,6 +213,9 @@ class Workbench:
         self.connected, self.connecting, self.trouble = True, False, None
         for held in (self.lost_at, self.retries, self.returned, self.failures, self.rolling):
             held.clear()
+        for known in (self.settings, self.queues, self.staged, self.restored):
+            known.clear()
+        self.applied = self.trial = None
 
     def _returned(self, view: HostView, note: str) -> None:
         """The present run's trace stays; the last second begins anew, as the new agent's samples do."""

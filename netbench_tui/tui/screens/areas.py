@@ -7,6 +7,18 @@ from netbench_tui.tui.widgets.arranged import Area
 
 def area_of(key: str, connected: bool) -> tuple[str, Callable[[], Area]]:
     """The widget id of an area, and what makes it. `hosts` is Connect until a pair is there."""
+    if key == "features":
+        from netbench_tui.tui.screens.features import FeaturesArea
+
+        return "area-features", lambda: FeaturesArea(id="area-features")
+    if key == "queues":
+        from netbench_tui.tui.screens.queues import QueuesArea
+
+        return "area-queues", lambda: QueuesArea(id="area-queues")
+    if key == "topology":
+        from netbench_tui.tui.screens.topology import TopologyArea
+
+        return "area-topology", lambda: TopologyArea(id="area-topology")
     if key == "run":
         from netbench_tui.tui.screens.run import RunArea
 

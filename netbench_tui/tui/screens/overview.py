@@ -8,10 +8,11 @@ from textual.binding import BindingType
 from textual.geometry import Region
 
 from netbench_tui.analysis.goodput import Wire, tcp_goodput
+from netbench_tui.model.cpulist import format_cpu_list
 from netbench_tui.model.host import HostFacts, Nic, Privilege, Role
 from netbench_tui.model.run import TrafficTest
 from netbench_tui.model.session import HostView, Reach
-from netbench_tui.model.units import cpu_list, link_speed
+from netbench_tui.model.units import link_speed
 from netbench_tui.tui.actions import bindings
 from netbench_tui.tui.face import face
 from netbench_tui.tui.look import Look
@@ -72,7 +73,7 @@ def _cpu_facts(view: HostView) -> list[Fact]:
     for node in facts.nodes:
         here = nic is not None and nic.node == node.index
         memory = f"  {node.memory_kib / (1 << 20):.0f} GiB" if node.memory_kib else ""
-        cpus = cpu_list(node.cpus) if node.cpus else "no CPUs"
+        cpus = format_cpu_list(node.cpus) if node.cpus else "no CPUs"
         pieces: tuple[Piece, ...] = ((cpus, "text"), (memory, "dim"), ("  NIC" if here else "", "strong"))
         rows.append(Fact(f"node {node.index}", pieces))
     return rows

@@ -98,7 +98,14 @@ class Tab(NamedTuple):
     digit: int
 
 
-AREAS = (Tab("hosts", "Hosts", 1), Tab("run", "Run", 5), Tab("history", "History", 6))
+AREAS = (
+    Tab("hosts", "Hosts", 1),
+    Tab("features", "Features", 2),
+    Tab("queues", "Queues", 3),
+    Tab("topology", "Topology", 4),
+    Tab("run", "Run", 5),
+    Tab("history", "History", 6),
+)
 
 
 class AreaTabs(Panel):
