@@ -6,15 +6,20 @@ PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done || echo python3)
 VENV := .venv
 BIN := $(VENV)/bin
-TEST_PACKAGES := openssh-server sudo iperf3 ethtool tmux
+TEST_PACKAGES := openssh-server sudo iperf3 ethtool tmux iproute2
+# The emulated hosts boot this machine's Debian: python3 there is Debian's own.
+RIG_PACKAGES := $(TEST_PACKAGES) qemu-system-x86 busybox-static cpio kmod numactl python3 irqbalance
 
-.PHONY: run test check format bench screenshots clean packages
+.PHONY: run test test-rig check format bench screenshots clean packages rig-packages
 
 run: $(VENV)/installed
 	@$(BIN)/netbench-tui lab
 
 test: $(VENV)/developer packages
-	@$(BIN)/python -m pytest $(TESTS)
+	@$(BIN)/python -m pytest -m "not rig" $(TESTS)
+
+test-rig: $(VENV)/developer rig-packages
+	@PATH="$$PATH:/usr/sbin:/sbin" RIG=required $(BIN)/python -m pytest tests/rig
 
 check: $(VENV)/developer
 	$(BIN)/ruff check .
@@ -62,7 +67,15 @@ endef
 venv-package:
 	@$(call apt_install,python3-venv)
 
-packages:
+# Installs $(2) unless all programs $(1) are there.
+define install_for
 	@PATH="$$PATH:/usr/sbin:/sbin"; \
-	for tool in sshd sudo iperf3 ethtool tmux; do command -v $$tool >/dev/null || missing=1; done; \
-	if [ -n "$$missing" ]; then echo "installing $(TEST_PACKAGES)"; $(call apt_install,$(TEST_PACKAGES)); fi
+	for tool in $(1); do command -v $$tool >/dev/null || missing=1; done; \
+	if [ -n "$$missing" ]; then echo "installing $(2)"; $(call apt_install,$(2)); fi
+endef
+
+packages:
+	$(call install_for,sshd sudo iperf3 ethtool tmux ip,$(TEST_PACKAGES))
+
+rig-packages:
+	$(call install_for,sshd sudo iperf3 ethtool ip qemu-system-x86_64 busybox cpio depmod numactl irqbalance,$(RIG_PACKAGES))
