@@ -3,40 +3,38 @@
 The shapes are those of model/host.py (Nic, Address).
 """
 
-import array
-import fcntl
 import os
-import socket
-import struct
 
+from .kernel.ethtool_ioctl import EthtoolIoctl
 from .kernel.rtnetlink import addresses
 from .reading import numbered
 
 NET = "sys/class/net"
-SIOCETHTOOL = 0x8946
-ETHTOOL_GDRVINFO = 0x3
 ARPHRD_LOOPBACK = 772
 
 
 def nics(root, live, notes):
     """Every NIC as a list of dicts. `live` is False for a captured tree: then no ioctl and no netlink is tried."""
-    known = {}
+    known, ioctl = {}, None
     if live:
+        ioctl = EthtoolIoctl()
         try:
             known = addresses()
         except OSError as error:
             notes.append("addresses: %s" % error.strerror)
     found = []
     for name in root.names(NET):
-        if os.path.isdir(root.join(NET, name)):
-            found.append(_nic(root, name, live, known))
+        if root.is_folder(NET, name):
+            found.append(_nic(root, name, ioctl, known))
+    if ioctl:
+        ioctl.close()
     return found
 
 
-def _nic(root, name, live, known):
+def _nic(root, name, ioctl, known):
     index = root.number(NET, name, "ifindex") or 0
     queues = root.names(NET, name, "queues")
-    driver = _driver_info(name) if live else {}
+    driver = _driver_info(ioctl, name) if ioctl else {}
     speed = root.number(NET, name, "speed")
     return {
         "name": name,
@@ -49,26 +47,44 @@ def _nic(root, name, live, known):
         "state": root.text(NET, name, "operstate") or "unknown",
         "speed_mbit": speed if speed and 0 < speed < 0xFFFFFFFF else None,
         "duplex": root.text(NET, name, "duplex") or "",
-        "node": _node(root, name),
+        "node": node_of(root, name),
         "rx_queues": len(numbered(queues, "rx-")),
         "tx_queues": len(numbered(queues, "tx-")),
         "kind": _kind(root, name),
         "addresses": known.get(index, []),
+        "lower": [entry[len("lower_") :] for entry in root.names(NET, name) if entry.startswith("lower_")],
     }
 
 
-def _node(root, name):
-    """The NUMA node of the NIC's PCI function, which may be a parent of the net device's own (virtio); None if
-    unknown: -1 is not node 0."""
+def neighbours(root, name):
+    """The NICs that this one sits on, and those that sit on it, at any distance: what a change of it may move."""
+    found = []
+    for sign in ("lower_", "upper_"):
+        waiting = [name]
+        while waiting:
+            entries = root.names(NET, waiting.pop())
+            new = [entry[len(sign) :] for entry in entries if entry.startswith(sign)]
+            new = [other for other in new if other != name and other not in found]
+            found += new
+            waiting += new
+    return found
+
+
+def device_folders(root, name):
+    """The NIC's device and the folders above it, nearest first, never out of sys/devices: the PCI function may be a
+    parent of the net device's own (virtio). Paths are below the root and need not exist in a captured tree."""
     path = root.target(NET, name, "device")
-    top = os.path.join(os.path.realpath(root.path), "sys/")
-    while path and path.startswith(top):
-        try:
-            with open(os.path.join(path, "numa_node")) as handle:
-                node = int(handle.read())
-            return node if node >= 0 else None
-        except (OSError, ValueError):
-            path = os.path.dirname(path)
+    while path and path.startswith("sys/") and path.count("/") > 1:
+        yield path
+        path = os.path.dirname(path)
+
+
+def node_of(root, name):
+    """The NUMA node of the NIC's PCI function; None if unknown: -1 is not node 0."""
+    for folder in device_folders(root, name):
+        if root.exists(folder, "numa_node"):
+            node = root.number(folder, "numa_node")
+            return node if node is not None and node >= 0 else None
     return None
 
 
@@ -81,19 +97,12 @@ def _kind(root, name):
     return "vlan" if "DEVTYPE=vlan" in (root.text(NET, name, "uevent") or "") else "virtual"
 
 
-def _driver_info(name):
-    """Driver, firmware and bus by ioctl (struct ethtool_drvinfo); empty where the device has none."""
-    buffer = array.array("B", struct.pack("I", ETHTOOL_GDRVINFO) + bytes(192))
-    request = struct.pack("16sP", os.fsencode(name), buffer.buffer_info()[0]) + bytes(16)
+def _driver_info(ioctl, name):
+    """Driver, firmware and bus; empty where the device has none."""
     try:
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as handle:
-            fcntl.ioctl(handle.fileno(), SIOCETHTOOL, request)
+        found = ioctl.driver(name)
     except OSError:
         return {}
-    data = buffer.tobytes()
-
-    def field(offset):
-        return data[offset : offset + 32].split(b"\0")[0].decode("utf-8", "replace")
-
-    firmware = field(68)
-    return {"driver": field(4), "firmware": "" if firmware == "N/A" else firmware, "bus": field(100)}
+    if found["firmware"] == "N/A":
+        found["firmware"] = ""
+    return found
