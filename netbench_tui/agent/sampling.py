@@ -3,7 +3,8 @@
 A tick is {"t": seconds on the host's monotonic clock, "dt": seconds since the last tick, ...} with only what moved:
 "cpu" rows [cpu, user, nice, system, idle, iowait, irq, softirq, steal, guest] of CPUs that did anything, "idle" the
 flat list [cpu, ticks, ...] of those that only idled, "nic" {name: 8 counters}, "softnet" rows [cpu, processed, dropped,
-squeezed], "proto" {name: count}. hosts/samples.py reads it.
+squeezed, steered, limited], "proto" {name: count}; of a NIC that is watched also "irq", "queue" and "stat"
+(queues/watching.py). hosts/samples.py reads it.
 """
 
 import os
@@ -15,6 +16,8 @@ NIC_COLUMNS = (0, 1, 2, 3, 8, 9, 10, 11)
 SOFTNET_MASK = 0xFFFFFFFF
 # The CPU's own number is the 13th column, since kernel 5.10; before that the row number must serve.
 SOFTNET_CPU_COLUMN = 12
+# processed, dropped, squeezed; received_rps since kernel 2.6.35 and flow_limit_count since 3.11.
+SOFTNET_COLUMNS = (0, 1, 2, 9, 10)
 PROTOCOLS = {
     "Tcp": ("InSegs", "OutSegs", "RetransSegs", "InErrs"),
     "Udp": ("InDatagrams", "OutDatagrams", "InErrors", "RcvbufErrors", "SndbufErrors"),
@@ -63,9 +66,21 @@ class Sampler(object):
         self.protocols = {}
         self.layout = {}
         self.time = None
+        self.watched = None
 
     def close(self):
         self.files.close()
+        self.watch(None)
+
+    def watch(self, nic, statistics=False):
+        """From the next tick on also what that NIC's interrupts and queues count; None ends it."""
+        if self.watched is not None:
+            self.watched.close()
+            self.watched = None
+        if nic is not None:
+            from .queues.watching import Watch
+
+            self.watched = Watch(nic, statistics)
 
     def tick(self):
         now = time.monotonic()
@@ -75,6 +90,8 @@ class Sampler(object):
         self._nics(tick)
         self._softnet(tick)
         self._protocols(tick)
+        if self.watched is not None:
+            self.watched.add(tick)
         return tick
 
     def _cpus(self, tick):
@@ -124,7 +141,7 @@ class Sampler(object):
             if not line or (before is not None and before[0] == line):
                 continue
             words = line.split()
-            now = [int(word, 16) for word in words[:3]]
+            now = [int(words[column], 16) if column < len(words) else 0 for column in SOFTNET_COLUMNS]
             self.softnet[number] = (line, now)
             if before is not None:
                 cpu = int(words[SOFTNET_CPU_COLUMN], 16) if len(words) > SOFTNET_CPU_COLUMN else number

@@ -166,16 +166,16 @@ def two_looks(path: str, first: bytes, second: bytes) -> dict[str, Any]:
 
 
 def test_softnet_wraps_at_32_bits_and_names_its_cpu() -> None:
-    row = b"%08x 00000000 %08x" + b" 00000000" * 9 + b" 00000005 00000000 00000000\n"
-    moved = two_looks("/proc/net/softnet_stat", row % (0xFFFFFFF0, 1), row % (0x10, 3))
-    assert moved["softnet"] == [[5, 0x20, 0, 2]]
+    row = b"%08x 00000000 %08x" + b" 00000000" * 6 + b" %08x %08x 00000000 00000005 00000000 00000000\n"
+    moved = two_looks("/proc/net/softnet_stat", row % (0xFFFFFFF0, 1, 0xFFFFFFFF, 7), row % (0x10, 3, 4, 7))
+    assert moved["softnet"] == [[5, 0x20, 0, 2, 5, 0]]
 
 
 @pytest.mark.parametrize("columns", [9, 10, 11])
 def test_softnet_of_old_kernels_counts_its_rows(columns: int) -> None:
     row = b"%08x" + b" 00000000" * (columns - 1) + b"\n"
     moved = two_looks("/proc/net/softnet_stat", row % 1 + row % 1, row % 1 + row % 9)
-    assert moved["softnet"] == [[1, 8, 0, 0]]
+    assert moved["softnet"] == [[1, 8, 0, 0, 0, 0]]
 
 
 @pytest.mark.parametrize("fields", [7, 8, 9, 10])
