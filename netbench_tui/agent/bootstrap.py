@@ -1,18 +1,19 @@
 """Runs first on the host: turns the received {module: source} into the importable package `netbench_agent`.
 
 hosts/payload.py starts `python3 -I -S -c STAGE0 SIZE`, which reads SIZE bytes of compressed JSON from standard input
-into the name `payload` and executes this module's source. Tracebacks show our lines, since linecache is fed.
+into the name `payload` and executes this module's source. Tracebacks show our lines, since linecache is fed. Every
+connect pays for what is imported here: importlib.abc and importlib.util bring dozens of modules that we do not need.
 """
 
-import importlib.abc
-import importlib.util
+import importlib
+import importlib.machinery
 import linecache
 import sys
 
 PACKAGE = "netbench_agent"
 
 
-class MemoryImporter(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+class MemoryImporter(object):
     """Finds and loads modules of PACKAGE from a dict of sources by dotted name; a package's own is `name.__init__`."""
 
     def __init__(self, sources):
@@ -22,7 +23,7 @@ class MemoryImporter(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         inner = self._inner(name)
         if inner is None:
             return None
-        return importlib.util.spec_from_loader(name, self, is_package=inner.endswith("__init__"))
+        return importlib.machinery.ModuleSpec(name, self, is_package=inner.endswith("__init__"))
 
     def _inner(self, name):
         """The key of a module's source; None if it is none of ours."""

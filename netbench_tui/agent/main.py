@@ -14,7 +14,7 @@ errno name or "malformed", "text": ...}}. Events: {"ev": "hello"}, {"ev": "tick"
 
     settings  nics, machine?, one?, root?, without?    everything that can be changed there: settings/
     queues    nic, root?, without?          queues, NAPI, IRQs, RSS of a NIC: queues/queue_map.py
-    interrupts root?                        all IRQs of the host: queues/irqs.py
+    interrupts root?                        all IRQs of the host: queues/irqs.py; CPU sets are text such as `0-3,8`
     watch     nic | null, statistics?       ticks carry that NIC's IRQs and queues from now on: queues/watching.py
     protect   machine                       why machine-wide settings must not be written; empty: they may
     apply, keep, restore, held, reports     changes as transactions: changes/transactions.py
@@ -120,6 +120,8 @@ class Agent(object):
         else:
             if answer is not None:
                 self.wire.send({"re": number, "ok": answer})
+        # A driver may take longer over a change than the silence that is allowed: we did not listen meanwhile.
+        self.heard = time.monotonic()
 
     def fail(self, number, code, text):
         self.wire.send({"re": number, "error": {"code": code, "text": text}})

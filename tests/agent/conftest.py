@@ -1,5 +1,6 @@
 """What the agent's tests share: an agent on plain pipes, without any of the client's code but the payload."""
 
+import importlib
 import json
 import os
 import signal
@@ -7,16 +8,24 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from netbench_tui.agent.changes import reports
+from netbench_tui.hosts.lab import kernel
 from netbench_tui.hosts.payload import READY, agent_argv, payload
 
+# The tests of this folder share modules that are no tests.
+sys.path.append(str(Path(__file__).parent))
 DEADLINE_SECONDS = 10.0
+CLONE_NEWNS = 0x00020000
 Message = dict[str, Any]
+
+bench, guardians = (getattr(importlib.import_module("driver_on_paper"), name) for name in ("bench", "guardians"))
 
 
 def poll(condition: Callable[[], Any], what: str, seconds: float = DEADLINE_SECONDS) -> Any:
@@ -140,6 +149,64 @@ def agent(start_agent: Callable[..., PipedAgent]) -> PipedAgent:
     return start_agent()
 
 
+class Namespace:
+    """A network namespace of one thread, with a /sys of its own: what runs or is read by it sees that one alone. It is
+    gone with its last process."""
+
+    def __init__(self) -> None:
+        self.thread = ThreadPoolExecutor(1)
+        self.call(self._enter)
+
+    def _enter(self) -> None:
+        kernel.unshare(kernel.CLONE_NEWNET | CLONE_NEWNS)
+        for words in (["mount", "--make-rslave", "/"], ["mount", "-t", "sysfs", "sysfs", "/sys"]):
+            subprocess.run(words, check=True)
+        subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+
+    def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        return self.thread.submit(function, *arguments).result()
+
+    def run(self, *argv: str) -> str:
+        """What a program prints inside; it must succeed."""
+        done = self.call(lambda: subprocess.run(argv, check=True, capture_output=True, text=True))
+        return str(done.stdout)
+
+    def read(self, path: str) -> str:
+        return str(self.call(Path(path).read_text)).strip()
+
+    def write(self, path: str, text: str) -> None:
+        self.call(Path(path).write_text, text)
+
+    def members(self) -> list[int]:
+        """The processes inside that have not ended."""
+        ours = self.call(os.readlink, "/proc/thread-self/ns/net")
+        found = []
+        for entry in Path("/proc").iterdir():
+            try:
+                if entry.name.isdigit() and os.readlink(entry / "ns/net") == ours:
+                    found.append(int(entry.name))
+            except OSError:
+                continue
+        return found
+
+
+@pytest.fixture
+def namespace() -> Iterator[Namespace]:
+    if os.geteuid():
+        pytest.skip("a network namespace needs root")
+    made = Namespace()
+    yield made
+    poll(lambda: not made.members(), "nothing runs in the namespace any more")
+    made.call(reports.take)
+    made.thread.shutdown()
+
+
+@pytest.fixture
+def start_inside(namespace: Namespace, start_agent: Callable[..., PipedAgent]) -> Callable[..., PipedAgent]:
+    """Starts an agent in the test's own namespace."""
+    return lambda: namespace.call(start_agent)
+
+
 @pytest.fixture(scope="module")
 def lasting_agent() -> Iterator[PipedAgent]:
     """One agent for a whole file, for tests that must not harm it."""
@@ -181,3 +248,20 @@ def end_processes() -> Iterator[list[int]]:
     for pid in pids:
         if state(pid):
             os.kill(pid, signal.SIGKILL)
+
+
+@pytest.fixture
+def plant(tmp_path: Path) -> Callable[[Mapping[str, str]], str]:
+    """Writes a file tree as a host would show it, {path: text}, where `-> target` makes a link; gives its root."""
+
+    def write(files: Mapping[str, str]) -> str:
+        for name, text in files.items():
+            path = tmp_path / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if text.startswith("-> "):
+                path.symlink_to(text[3:])
+            else:
+                path.write_text(text)
+        return str(tmp_path)
+
+    return write
