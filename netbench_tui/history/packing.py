@@ -4,15 +4,18 @@ A blob is one byte of format version, then zlib-compressed JSON: one list per re
 end of a row of counters are left out. JSON keeps floats exact, compresses well, and can be read by anything.
 """
 
+import itertools
 import json
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from netbench_tui.model.run import Interval
-from netbench_tui.model.sample import CpuTicks, HostSample, NicCounts, SampleKind, SoftnetCounts
+from netbench_tui.model.sample import CpuTicks, HostSample, NicCounts, QueueCounts, SampleKind, SoftnetCounts
 
-FORMAT = 1
+FORMAT = 2
+# What this module can read. Format 1 had samples without IRQs, queues and a driver's own counters.
+READABLE = (1, 2)
 # Level 6 gives half the size of level 1; both take milliseconds for a second of samples of 128 CPUs.
 LEVEL = 6
 
@@ -55,8 +58,8 @@ def _pack(rows: Iterable[list[Any]]) -> bytes:
 
 
 def _unpack(blob: bytes, build: Callable[[list[Any]], Record]) -> tuple[Record, ...]:
-    if not blob or blob[0] != FORMAT:
-        raise ValueError(f"packed records of format {blob[0] if blob else 'none'}, not {FORMAT}")
+    if not blob or blob[0] not in READABLE:
+        raise ValueError(f"packed records of format {blob[0] if blob else 'none'}, not up to {FORMAT}")
     try:
         lines = zlib.decompress(blob[1:]).decode("ascii").splitlines()
         return tuple(build(json.loads(line)) for line in lines)
@@ -74,11 +77,15 @@ def _sample_row(sample: HostSample) -> list[Any]:
         list(_table(sample.nics)),
         list(_table(sample.softnet)),
         dict(sample.protocols),
+        [[irq, *itertools.chain.from_iterable(counts.items())] for irq, counts in sample.irqs.items()],
+        list(_table(sample.queues)),
+        dict(sample.statistics),
     ]
 
 
 def _sample(row: list[Any]) -> HostSample:
-    time, span, kind, skipped, cpus, nics, softnet, protocols = row
+    time, span, kind, skipped, cpus, nics, softnet, protocols, *watched = row
+    irqs, queues, statistics = watched or ([], [], {})
     return HostSample(
         time,
         span,
@@ -88,6 +95,9 @@ def _sample(row: list[Any]) -> HostSample:
         {key: NicCounts(*counts) for key, *counts in nics},
         {key: SoftnetCounts(*counts) for key, *counts in softnet},
         protocols,
+        {irq: dict(zip(flat[::2], flat[1::2], strict=True)) for irq, *flat in irqs},
+        {key: QueueCounts(*counts) for key, *counts in queues},
+        statistics,
     )
 
 

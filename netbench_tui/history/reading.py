@@ -8,6 +8,7 @@ from netbench_tui.errors import RunNotFound
 from netbench_tui.history import rows
 from netbench_tui.history.packing import unpack_intervals, unpack_samples
 from netbench_tui.model.host import Role
+from netbench_tui.model.outcome import Outcome
 from netbench_tui.model.run import Interval, Metric, ProcessOutput, RunEvent, RunResult
 from netbench_tui.model.sample import HostSample
 from netbench_tui.model.session import HostView, RecentPair, RunSummary, StoredRun
@@ -57,7 +58,8 @@ def stored(connection: sqlite3.Connection, run: int) -> StoredRun:
         received=_intervals(connection, run, Role.RECEIVER),
         sent=_intervals(connection, run, Role.SENDER),
     )
-    result: RunResult = dataclasses.replace(plain, outputs=outputs, report=report)
+    settings = _settings(connection, run)
+    result: RunResult = dataclasses.replace(plain, outputs=outputs, report=report, settings=settings)
     samples = {role: _samples(connection, run, role) for role in Role}
     return StoredRun(rows.summary_from_row(row, plain), _hosts(connection, row["session"]), samples, result, outputs)
 
@@ -87,6 +89,11 @@ def _outputs(connection: sqlite3.Connection, run: int) -> tuple[ProcessOutput, .
 def _events(connection: sqlite3.Connection, run: int) -> tuple[RunEvent, ...]:
     found = connection.execute("SELECT * FROM run_event WHERE run = ? ORDER BY position", (run,))
     return tuple(map(rows.event_from_row, found))
+
+
+def _settings(connection: sqlite3.Connection, run: int) -> tuple[Outcome, ...]:
+    found = connection.execute("SELECT * FROM run_setting WHERE run = ? ORDER BY position", (run,))
+    return tuple(map(rows.setting_from_row, found))
 
 
 def recent_pairs(connection: sqlite3.Connection, limit: int) -> list[RecentPair]:

@@ -13,13 +13,14 @@ from types import TracebackType
 from typing import Any
 
 from netbench_tui.errors import HistoryError, RunNotFound
-from netbench_tui.history import database, reading, rows
+from netbench_tui.history import database, journal, reading, rows
 from netbench_tui.history.owner import Owner, current_owner, is_known_gone
 from netbench_tui.history.packing import pack_intervals, pack_samples
+from netbench_tui.model.change import Held, JournalEntry, OpenChange
 from netbench_tui.model.host import Role
 from netbench_tui.model.run import Interval, RunResult, RunState, TrafficTest
 from netbench_tui.model.sample import HostSample
-from netbench_tui.model.session import HostView, RecentPair, RunSummary, StoredRun, Target
+from netbench_tui.model.session import HostTarget, HostView, RecentPair, RunSummary, StoredRun, Target
 
 # An owner that cannot be asked (other boot, machine or container) counts as gone after this much silence.
 HEARTBEAT_LIMIT_SECONDS = 60.0
@@ -191,6 +192,30 @@ class History:
         if not changed:
             raise RunNotFound(f"there is no run {run} in the history")
 
+    # Changed settings
+
+    def record_changes(self, entries: Sequence[tuple[HostTarget | None, JournalEntry]]) -> list[int]:
+        """Writes journal entries of this process, each with how its host is reached (None: the lab), or updates those
+        that stand there already; gives their numbers."""
+        with self._writing() as connection:
+            return [journal.record(connection, self._owner, target, entry) for target, entry in entries]
+
+    def open_changes(self, host: str = "") -> list[OpenChange]:
+        """What any workbench changed and has not put back, oldest first; of one host only where it is named."""
+        with self._reading() as connection:
+            return list(journal.open_changes(connection, host, self._is_gone))
+
+    def mark_change(self, number: int, state: Held, note: str = "") -> None:
+        """Says what became of an entry, whoever made it."""
+        with self._writing() as connection:
+            if not journal.mark(connection, number, state, note):
+                raise HistoryError(f"there is no entry {number} in the journal of changes")
+
+    def keep_changes_alive(self) -> None:
+        """Says that this process still holds its changes. Due more often than HEARTBEAT_LIMIT_SECONDS."""
+        with self._writing() as connection:
+            journal.beat(connection, self._owner)
+
     # Reading
 
     def runs(self, limit: int = 100, offset: int = 0, text: str = "") -> list[RunSummary]:
@@ -241,8 +266,11 @@ class History:
         if session["ended"] is not None:
             return True
         owner = Owner(session["owner_pid"], session["owner_start"], session["owner_boot"], session["owner_namespace"])
+        return self._is_gone(owner, session["heartbeat"])
+
+    def _is_gone(self, owner: Owner, last_sign: float) -> bool:
         gone = is_known_gone(owner, self._owner)
-        return time.time() - session["heartbeat"] > HEARTBEAT_LIMIT_SECONDS if gone is None else gone
+        return time.time() - last_sign > HEARTBEAT_LIMIT_SECONDS if gone is None else gone
 
     # The connection
 
@@ -310,3 +338,4 @@ def _write_details(connection: sqlite3.Connection, run: int, result: RunResult) 
     replace("metric", [rows.metric_row(run, i, metric) for i, metric in enumerate(result.metrics)])
     replace("process_output", [rows.output_row(run, i, output) for i, output in enumerate(result.outputs)])
     replace("run_event", [rows.event_row(run, i, event) for i, event in enumerate(result.events)])
+    replace("run_setting", [rows.setting_row(run, i, outcome) for i, outcome in enumerate(result.settings)])

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from netbench_tui.history.packing import pack_text, unpack_text
 from netbench_tui.model.codec import from_plain, to_plain
 from netbench_tui.model.host import Role
+from netbench_tui.model.outcome import Outcome
 from netbench_tui.model.run import (
     Metric,
     ProcessOutput,
@@ -25,6 +26,8 @@ from netbench_tui.model.run import (
 from netbench_tui.model.session import LabTarget, PairTarget, RunSummary, Target
 
 T = TypeVar("T")
+# The columns of a run's settings, in the order of Outcome's fields after the role.
+_SETTING = ("scope", "key", "old", "asked", "now", "was_active", "active", "code", "error")
 
 
 def to_json(value: Any) -> str:
@@ -99,6 +102,17 @@ def event_row(run: int, position: int, event: RunEvent) -> tuple[Any, ...]:
 
 def event_from_row(row: sqlite3.Row) -> RunEvent:
     return RunEvent(row["time"], row["text"], Role(row["role"]) if row["role"] else None)
+
+
+def setting_row(run: int, position: int, outcome: Outcome) -> tuple[Any, ...]:
+    words = (outcome.scope, outcome.key, outcome.old, outcome.asked, outcome.now)
+    more = (outcome.was_active, outcome.active, outcome.code, outcome.error)
+    texts = (None if word is None else storable(word) for word in (*words, *more))
+    return (run, position, outcome.role.value, *texts)
+
+
+def setting_from_row(row: sqlite3.Row) -> Outcome:
+    return Outcome(Role(row["role"]), *(row[name] for name in _SETTING))
 
 
 def result_from_row(row: sqlite3.Row, metrics: Iterable[Metric], events: Iterable[RunEvent] = ()) -> RunResult:

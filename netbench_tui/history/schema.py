@@ -116,4 +116,47 @@ CREATE TABLE run_event (
 ) STRICT;
 """
 
-MIGRATIONS: tuple[str, ...] = (VERSION_1,)
+VERSION_2 = """
+CREATE TABLE change (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    target TEXT,                       -- HostTarget as JSON; NULL for a host of the built-in lab
+    host TEXT NOT NULL,
+    role TEXT NOT NULL,
+    boot_id TEXT NOT NULL,             -- the host's, when it was changed
+    scope TEXT NOT NULL,
+    key TEXT NOT NULL,
+    found TEXT,                        -- NULL: there was no such setting
+    ours TEXT,
+    kind TEXT NOT NULL,
+    state TEXT NOT NULL,
+    time REAL NOT NULL,                -- of the first change of this setting
+    updated REAL NOT NULL,             -- of the last word on it, and the owner's heartbeat while it is held
+    note TEXT NOT NULL,
+    owner_pid INTEGER NOT NULL,
+    owner_start INTEGER NOT NULL,
+    owner_boot TEXT NOT NULL,
+    owner_namespace TEXT NOT NULL
+) STRICT;
+CREATE INDEX change_open ON change (host) WHERE state IN ('held', 'permanent', 'refused');
+CREATE INDEX change_by_owner ON change (owner_pid, owner_start);
+"""
+
+VERSION_3 = """
+CREATE TABLE run_setting (
+    run INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
+    position INTEGER NOT NULL,
+    role TEXT NOT NULL,
+    scope TEXT NOT NULL,               -- a NIC's name or 'machine'
+    key TEXT NOT NULL,
+    old TEXT,                          -- before the run; NULL: there was no such setting
+    asked TEXT,                        -- by the preset; NULL: it moved along with another
+    now TEXT,                          -- during the run
+    was_active TEXT NOT NULL,
+    active TEXT NOT NULL,
+    code TEXT NOT NULL,
+    error TEXT NOT NULL,
+    PRIMARY KEY (run, position)
+) STRICT;
+"""
+
+MIGRATIONS: tuple[str, ...] = (VERSION_1, VERSION_2, VERSION_3)

@@ -9,7 +9,7 @@ import sqlite3
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,10 +18,11 @@ from typing import Any, TypeVar
 from netbench_tui.errors import HistoryError, WorkbenchError
 from netbench_tui.history.repository import History
 from netbench_tui.model.bounded import BoundedQueue
+from netbench_tui.model.change import Held, JournalEntry
 from netbench_tui.model.host import Role
 from netbench_tui.model.run import Interval, RunResult, TrafficTest
 from netbench_tui.model.sample import HostSample
-from netbench_tui.model.session import HostView, Target
+from netbench_tui.model.session import HostTarget, HostView, Target
 
 # kill -9 loses what was not written yet: about one second of samples.
 FLUSH_SECONDS = 1.0
@@ -107,6 +108,7 @@ class HistoryWriter:
         self._over: list[int] = []
         self._waiting: list[_Command] = []
         self._trouble = ""
+        self._holds_changes = False
         self._thread = threading.Thread(target=self._work, name="history-writer", daemon=True)
         self._thread.start()
 
@@ -148,6 +150,21 @@ class HistoryWriter:
 
     def set_note(self, run: int, note: str) -> Future[None]:
         return self._send(lambda history: history.set_note(run, note))
+
+    def record_changes(self, entries: Sequence[tuple[HostTarget | None, JournalEntry]]) -> Future[list[int]]:
+        """Journal entries as they are now, each with how its host is reached (None: the lab); gives their numbers.
+        Never dropped, as results are not."""
+        stored = tuple(entries)
+
+        def action(history: History) -> list[int]:
+            self._holds_changes = True
+            return history.record_changes(stored)
+
+        return self._send(action, kept=True)
+
+    def mark_change(self, number: int, state: Held, note: str = "") -> Future[None]:
+        """What became of an entry of the journal, whoever made it."""
+        return self._send(lambda history: history.mark_change(number, state, note))
 
     def close(self, seconds: float = 10.0) -> bool:
         """Ends the session and writes what waits, for at most `seconds`; False if something could not be written."""
@@ -311,6 +328,8 @@ class HistoryWriter:
     def _beat(self, history: History) -> None:
         if self._session and self._session.id is not None:
             history.heartbeat(self._session.id)
+        if self._holds_changes:
+            history.keep_changes_alive()
 
 
 def _write_records(history: History, records: list[_Record], losses: Counter[int]) -> None:

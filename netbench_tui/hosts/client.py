@@ -27,12 +27,19 @@ Message = Mapping[str, Any]
 
 
 class AgentClient:
-    """`on_tick(message)` for each tick; `on_lost(error)` once, when the channel ended without being closed by us."""
+    """`on_tick(message)` for each tick, `on_restored(message)` when the host put settings back by itself;
+    `on_lost(error)` once, when the channel ended without being closed by us."""
 
     def __init__(
-        self, name: str, channel: Channel, on_tick: Callable[[Message], None], on_lost: Callable[[WorkbenchError], None]
+        self,
+        name: str,
+        channel: Channel,
+        on_tick: Callable[[Message], None],
+        on_lost: Callable[[WorkbenchError], None],
+        on_restored: Callable[[Message], None] = lambda _: None,
     ) -> None:
         self.name, self.channel, self.on_tick, self.on_lost = name, channel, on_tick, on_lost
+        self.on_restored = on_restored
         self.hello: Message = {}
         self._numbers = itertools.count(1)
         self._waiting: dict[int, asyncio.Future[Message]] = {}
@@ -60,8 +67,7 @@ class AgentClient:
     async def _first_hello(self) -> Message:
         skipped = 0
         while data := await self.channel.read():
-            self._buffer += data
-            for line in self._lines():
+            for line in self._lines(data):
                 message = _decode(line)
                 if message is not None and message.get("ev") == "hello":
                     return message
@@ -75,7 +81,11 @@ class AgentClient:
         lines = [plain(line) for line in self.channel.complaint().splitlines() if line.strip()]
         return f": {lines[-1]}" if lines else ""
 
-    def _lines(self) -> list[bytes]:
+    def _lines(self, data: bytes) -> list[bytes]:
+        """The lines that end in `data`; what begins there is kept, and looked through no more until it ends."""
+        self._buffer += data
+        if b"\n" not in data:
+            return []
         *lines, rest = self._buffer.split(b"\n")
         self._buffer = bytearray(rest)
         return [bytes(line) for line in lines]
@@ -84,8 +94,7 @@ class AgentClient:
         error: WorkbenchError | None = None
         try:
             while data := await self.channel.read():
-                self._buffer += data
-                for line in self._lines():
+                for line in self._lines(data):
                     self._dispatch(line)
                 if len(self._buffer) > LONGEST_LINE:
                     raise AgentDied(f"{self.name}: the agent sends a line without end")
@@ -123,6 +132,8 @@ class AgentClient:
         event = message.get("ev")
         if event == "tick":
             self.on_tick(message)
+        elif event == "restored":
+            self.on_restored(message)
         elif event in ("out", "exit"):
             key = str(message.get("key"))
             handler = self._processes.pop(key, None) if event == "exit" else self._processes.get(key)
@@ -133,11 +144,12 @@ class AgentClient:
             if future and not future.done():
                 future.set_result(message)
 
-    async def request(self, operation: str, seconds: float | None = None, **arguments: Any) -> Message:
-        """The `ok` object of the answer. Raises HostRefused (the host's own error), AgentDied or HostLost."""
+    async def request(self, operation: str, within: float | None = None, **arguments: Any) -> Message:
+        """The `ok` object of the answer, if it comes `within` so many seconds. Raises HostRefused (the host's own
+        error), AgentDied or HostLost."""
         if self._closing or self._task is None or self._task.done():
             raise AgentDied(f"{self.name}: the agent is not running", "connect again")
-        number, patience = next(self._numbers), ANSWER_SECONDS if seconds is None else seconds
+        number, patience = next(self._numbers), ANSWER_SECONDS if within is None else within
         future = self._waiting[number] = asyncio.get_running_loop().create_future()
         self.channel.write(json.dumps({"id": number, "op": operation, **arguments}).encode() + b"\n")
         try:

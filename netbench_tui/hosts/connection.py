@@ -1,21 +1,26 @@
 """A connected host: its transport, its agent, its facts and its clock. The engine's only handle on a host."""
 
 import asyncio
+import contextlib
 import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
 
 from netbench_tui.errors import AgentDied, HostRefused, NoPythonOnHost, WorkbenchError
+from netbench_tui.hosts import settings
 from netbench_tui.hosts.client import AgentClient, Message
 from netbench_tui.hosts.payload import agent_argv
 from netbench_tui.hosts.process import RemoteProcess
 from netbench_tui.hosts.samples import read_tick
+from netbench_tui.hosts.settings import GuardianReport, Place
 from netbench_tui.hosts.sudo import WITH_PASSWORD, WITHOUT_PASSWORD, let_through
 from netbench_tui.hosts.transport import Channel, Transport
+from netbench_tui.model.change import Change, ChangeKind, JournalEntry, OnRefusal, Outcome
 from netbench_tui.model.codec import from_plain
 from netbench_tui.model.host import Clock, HostFacts, Privilege, Role
 from netbench_tui.model.question import Asker
 from netbench_tui.model.sample import HostSample
+from netbench_tui.model.setting import HostSettings, Irq, QueueMap
 from netbench_tui.model.units import plain
 
 # The best of some round trips bounds the clock's error by half its length; more than this gains nothing.
@@ -23,10 +28,15 @@ CLOCK_PINGS = 8
 NO_PYTHON = "install it there: Debian, Ubuntu, SUSE, Alpine: python3; RHEL: python3 or platform-python"
 # 127: the shell found no such command; 126: it may not be executed.
 NOT_FOUND_STATUS = (126, 127)
+# A NIC that is given other rings or channels may take its link down and up, for each change anew.
+APPLY_SECONDS = 60.0
+
+T = TypeVar("T")
 
 
 class HostConnection:
-    """Made by `connect`. `on_sample(role, sample)` and `on_lost(role, error)` are called in the engine's loop."""
+    """Made by `connect`. `on_sample(role, sample)`, `on_lost(role, error)` and `on_restored(role, why, entries)`, with
+    what the host put back by itself, are called in the engine's loop."""
 
     def __init__(
         self,
@@ -36,6 +46,7 @@ class HostConnection:
         on_lost: Callable[[Role, WorkbenchError], None],
         asker: Asker | None = None,
         python: str = "",
+        on_restored: Callable[[Role, str, tuple[JournalEntry, ...]], None] = lambda *_: None,
     ) -> None:
         self.role, self.transport = role, transport
         self.privilege_note = ""
@@ -43,10 +54,11 @@ class HostConnection:
         self.facts = HostFacts(transport.name)
         self.privilege = Privilege.NONE
         self.ssh_connection = ""
-        self._on_sample, self._on_lost = on_sample, on_lost
+        self._on_sample, self._on_lost, self._on_restored = on_sample, on_lost, on_restored
         self._asker = asker
         self._pythons = (python,) if python else transport.pythons
         self._client: AgentClient | None = None
+        self._writes = 0
 
     @property
     def name(self) -> str:
@@ -87,7 +99,7 @@ class HostConnection:
             channel = await self.transport.open(argv)
             if with_password and self._asker:
                 await let_through(self.role, self.name, self._user(), channel, self._asker)
-            client = AgentClient(self.name, channel, self._tick, self._lost)
+            client = AgentClient(self.name, channel, self._tick, self._lost, self._restored)
             await client.start()
             return client
         except (FileNotFoundError, PermissionError, NotADirectoryError):
@@ -143,11 +155,14 @@ class HostConnection:
 
     async def inspect(self) -> HostFacts:
         """Reads all facts anew."""
-        try:
-            self.facts = from_plain(HostFacts, await self.client.request("inspect"), self.name)
-        except ValueError as error:
-            raise AgentDied(f"the inspection cannot be read: {error}") from None
+        self.facts = await self.inspect_tree()
         return self.facts
+
+    async def inspect_tree(self, root: str = "") -> HostFacts:
+        """The facts of a captured tree on that host; of the host itself where `root` is empty."""
+        return await self._answer(
+            "inspect", lambda answer: from_plain(HostFacts, answer, self.name), **_options((), root)
+        )
 
     async def measure_clock(self) -> Clock:
         """The offset from the round trip that took least: offset = host - middle, error = half the round trip."""
@@ -207,6 +222,103 @@ class HostConnection:
             raise HostRefused(f"{error.message}: {tool} cannot be started", error.hint, error.code) from None
         return process
 
+    # settings, and changing them
+
+    async def read_settings(
+        self, nics: Sequence[str], machine: bool = True, without: Sequence[str] = (), root: str = ""
+    ) -> HostSettings:
+        """All settings of these NICs, and of the machine. `without` names kernel interfaces to leave aside (`netlink`,
+        `netdev`, `ioctl`); `root` is a captured tree on that host."""
+        options = _options(without, root)
+        return await self._answer("settings", settings.read_settings, nics=list(nics), machine=machine, **options)
+
+    async def read_one(self, places: Sequence[Place]) -> HostSettings:
+        """The settings of these places, as far as they exist. Raises HostRefused for a key that is of no kind."""
+        return await self._answer("settings", settings.read_settings, nics=[], one=settings.place_rows(places))
+
+    async def read_queues(self, nic: str, without: Sequence[str] = (), root: str = "") -> QueueMap:
+        return await self._answer("queues", settings.read_queues, nic=nic, **_options(without, root))
+
+    async def interrupts(self, root: str = "") -> tuple[Irq, ...]:
+        """All IRQs of the host."""
+        return await self._answer("interrupts", settings.read_irqs, **_options((), root))
+
+    async def watch(self, nic: str | None, statistics: bool = False) -> None:
+        """Samples carry that NIC's IRQs and queues from now on, and what its driver counts. Samples come first."""
+        await self.client.request("watch", nic=nic, statistics=statistics)
+
+    async def protect(self, why: str) -> None:
+        """Machine-wide settings are refused from now on, with this reason; empty: they are not."""
+        await self.client.request("protect", machine=why)
+
+    async def apply(
+        self, changes: Sequence[Change], kind: ChangeKind, seconds: float, on_refusal: OnRefusal, transaction: str
+    ) -> tuple[tuple[Outcome, ...], bool]:
+        """One transaction: its outcomes, in order, and whether a refusal made all of it go back."""
+        with self._write():
+            return await self._answer(
+                "apply",
+                lambda answer: settings.read_outcomes(answer, self.role),
+                APPLY_SECONDS,
+                transaction=transaction,
+                changes=settings.change_rows(changes),
+                kind=kind.value,
+                seconds=seconds,
+                on_refusal=on_refusal.value,
+            )
+
+    async def keep(self, permanent: bool) -> None:
+        """Trials become leases; or all that is held stays for good."""
+        kind = ChangeKind.PERMANENT if permanent else ChangeKind.LEASE
+        await self.client.request("keep", kind=kind.value)
+
+    async def restore(self, places: Sequence[Place] | None = None) -> tuple[JournalEntry, ...]:
+        """Puts back what is held, or these places of it; tells what became of each."""
+        chosen: dict[str, Any] = {} if places is None else {"places": settings.place_rows(places)}
+        with self._write():
+            return await self._answer("restore", self._entries, APPLY_SECONDS, **chosen)
+
+    @property
+    def writing(self) -> bool:
+        """The agent is at a driver that may reset its NIC for seconds, and answers nothing else meanwhile."""
+        return self._writes > 0
+
+    @contextlib.contextmanager
+    def _write(self) -> Iterator[None]:
+        self._writes += 1
+        try:
+            yield
+        finally:
+            self._writes -= 1
+
+    async def held(self) -> tuple[JournalEntry, ...]:
+        """What the host will put back by itself once we are gone."""
+        return await self._answer("held", self._entries)
+
+    async def reports(self) -> tuple[GuardianReport, ...]:
+        """What was put back after earlier agents ended. Each is told once."""
+        return await self._answer("reports", lambda answer: settings.read_reports(answer, self.role, self.name))
+
+    def _entries(self, answer: Message) -> tuple[JournalEntry, ...]:
+        return settings.read_entries(answer, self.role, self.name, self.facts.boot_id)
+
+    def _restored(self, message: Message) -> None:
+        try:
+            entries = self._entries(message)
+        except ValueError as error:
+            raise AgentDied(f"{self.name}: the agent told of a restore that cannot be read: {error}") from None
+        self._on_restored(self.role, plain(str(message.get("why", ""))), entries)
+
+    async def _answer(
+        self, operation: str, read: Callable[[Message], T], within: float | None = None, **arguments: Any
+    ) -> T:
+        """The answer to a request, read. Raises AgentDied where it cannot be."""
+        answer = await self.client.request(operation, within, **arguments)
+        try:
+            return read(answer)
+        except ValueError as error:
+            raise AgentDied(f"{self.name}: the answer to {operation} cannot be read: {error}") from None
+
     def _number(self, answer: Message, name: str) -> float:
         try:
             return float(answer[name])
@@ -232,3 +344,7 @@ class HostConnection:
                 await self.transport.close()
         except (TimeoutError, OSError, WorkbenchError):
             return
+
+
+def _options(without: Sequence[str], root: str) -> dict[str, Any]:
+    return ({"without": list(without)} if without else {}) | ({"root": root} if root else {})

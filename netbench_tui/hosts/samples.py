@@ -1,11 +1,11 @@
 """The agent's ticks as model samples, on the workbench's time line. Used by connection.py."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from netbench_tui.model.host import Clock
-from netbench_tui.model.sample import CpuTicks, HostSample, NicCounts, SampleKind, SoftnetCounts
+from netbench_tui.model.sample import CpuTicks, HostSample, NicCounts, QueueCounts, SampleKind, SoftnetCounts
 
 
 def read_tick(tick: Mapping[str, Any], clock: Clock) -> HostSample:
@@ -23,7 +23,7 @@ def _read(tick: Mapping[str, Any], clock: Clock) -> HostSample:
     cpus = {row[0]: CpuTicks(*row[1:]) for row in map(_integers, tick.get("cpu", ()))}
     idle = iter(_integers(tick.get("idle", ())))
     cpus |= {cpu: CpuTicks(idle=ticks) for cpu, ticks in zip(idle, idle, strict=True)}
-    nics = {name: NicCounts(*_integers(row)) for name, row in tick.get("nic", {}).items()}
+    nics = {name: NicCounts(*counts) for name, counts in _rows(tick.get("nic", {}))}
     return HostSample(
         time=_seconds(tick["t"]) - clock.offset,
         span=_seconds(tick["dt"]),
@@ -32,8 +32,26 @@ def _read(tick: Mapping[str, Any], clock: Clock) -> HostSample:
         cpus=cpus,
         nics={name: counts for name, counts in nics.items() if min(counts) >= 0},
         softnet={row[0]: SoftnetCounts(*row[1:]) for row in map(_integers, tick.get("softnet", ()))},
-        protocols={name: int(count) for name, count in tick.get("proto", {}).items() if count >= 0},
+        protocols=_forward(tick.get("proto", {})),
+        irqs=dict(map(_irq, tick.get("irq", ()))),
+        queues={name: QueueCounts(*counts) for name, counts in _rows(tick.get("queue", {})) if min(counts) >= 0},
+        statistics=_forward(tick.get("stat", {})),
     )
+
+
+def _forward(counts: Mapping[str, Any]) -> dict[str, int]:
+    return {name: int(count) for name, count in counts.items() if count >= 0}
+
+
+def _rows(table: Mapping[str, Any]) -> Iterator[tuple[str, list[int]]]:
+    return ((name, _integers(row)) for name, row in table.items())
+
+
+def _irq(row: Any) -> tuple[int, dict[int, int]]:
+    """A row [irq, cpu, count, cpu, count, ...]."""
+    number, *rest = _integers(row)
+    flat = iter(rest)
+    return number, {cpu: count for cpu, count in zip(flat, flat, strict=True) if count >= 0}
 
 
 def _integers(row: Any) -> list[int]:

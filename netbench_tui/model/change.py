@@ -3,8 +3,9 @@
 import enum
 from dataclasses import dataclass
 
-from netbench_tui.model.cpulist import parse_cpu_list
 from netbench_tui.model.host import Role
+from netbench_tui.model.outcome import Outcome as Outcome
+from netbench_tui.model.session import HostTarget
 
 # A change by hand is put back after so long unless it is kept.
 TRIAL_SECONDS = 10.0
@@ -37,38 +38,6 @@ class Change:
     @property
     def place(self) -> tuple[Role, str, str]:
         return self.role, self.scope, self.key
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What came of one change, or of a setting that moved with it (`asked` is None then).
-
-    `old` and `now` are what was set before and after (None: there was, or is, no such setting), `active` what is in
-    force now where that is not `now`. `code` and `error` are the host's own words where it refused."""
-
-    role: Role
-    scope: str
-    key: str
-    old: str | None
-    asked: str | None
-    now: str | None
-    was_active: str = ""
-    active: str = ""
-    code: str = ""
-    error: str = ""
-
-    @property
-    def moved_along(self) -> bool:
-        return self.asked is None
-
-    @property
-    def took(self) -> bool:
-        """What was asked is in force, as read back. An IRQ may be sent to any of the CPUs that were asked for."""
-        if self.code or self.asked is None:
-            return not self.code
-        if self.key.endswith(".irq_affinity") and self.active:
-            return set(parse_cpu_list(self.active)) <= set(parse_cpu_list(self.asked))
-        return self.now == self.asked and self.active in ("", self.asked)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +88,16 @@ class JournalEntry:
     @property
     def place(self) -> tuple[Role, str, str]:
         return self.role, self.scope, self.key
+
+
+@dataclass(frozen=True, slots=True)
+class OpenChange:
+    """A setting that was changed and not put back, as the history has it. `target` is how its host was reached.
+    `owner_gone`: the workbench that changed it has ended; else it still holds it."""
+
+    entry: JournalEntry
+    target: HostTarget
+    owner_gone: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,18 +2,27 @@
 
 import re
 from collections.abc import Iterable
-from typing import Any
+from functools import lru_cache
+from typing import Annotated, Any
 
 # What stands where a list is empty: no CPU steers, no CPU is served.
 NONE = "none"
 # No kernel numbers more CPUs; a typing error must not make a list of millions.
 _LONGEST = 65536
+# More different lists than a host of 512 CPUs has.
+_REMEMBERED = 4096
 
 
 def parse_cpu_list(text: Any) -> tuple[int, ...]:
     """`0-3,8` as (0, 1, 2, 3, 8); empty text and `none` as (). ValueError otherwise."""
     if not isinstance(text, str):
         raise ValueError(f"{text!r} is not a CPU list such as 0-3,8")
+    return _parsed(text)
+
+
+@lru_cache(_REMEMBERED)
+def _parsed(text: str) -> tuple[int, ...]:
+    """Remembered: nearly all of a large host's thousands of lists are equal, and hold hundreds of CPUs each."""
     if text.strip() == NONE:
         return ()
     cpus: list[int] = []
@@ -34,3 +43,7 @@ def format_cpu_list(cpus: Iterable[int]) -> str:
         else:
             runs.append([cpu, cpu])
     return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in runs) or NONE
+
+
+# The type of a field that holds CPUs: model/codec.py reads it from text as well.
+CpuSet = Annotated[tuple[int, ...], parse_cpu_list]

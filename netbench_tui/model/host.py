@@ -36,6 +36,11 @@ class Cpu:
     cache: int | None = None
     sibling: int = 0
     """0 for the first hardware thread of its core, 1 for the next."""
+    isolated: bool = False
+    """Taken from the scheduler at boot (isolcpus)."""
+    nohz_full: bool = False
+    """Runs without a tick while it has one task."""
+    die: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +51,7 @@ class NumaNode:
     cpus: tuple[int, ...] = ()
     memory_kib: int | None = None
     distances: tuple[int, ...] = ()
+    memory_free_kib: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +85,8 @@ class Nic:
     kind: str = ""
     """`loopback`, `physical`, `vlan`, `bond`, `bridge`, `virtual`."""
     addresses: tuple[Address, ...] = ()
+    lower: tuple[str, ...] = ()
+    """The NICs that this one sits on: a VLAN's parent, a bond's or a bridge's members."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +122,26 @@ class HostFacts:
 
     def nic(self, name: str) -> Nic | None:
         return next((nic for nic in self.nics if nic.name == name), None)
+
+    def below(self, name: str) -> tuple[str, ...]:
+        """All NICs that this one sits on, nearest first."""
+        found: list[str] = []
+        waiting = [name]
+        while waiting:
+            nic = self.nic(waiting.pop(0))
+            new = [lower for lower in (nic.lower if nic else ()) if lower not in found and lower != name]
+            found += new
+            waiting += new
+        return tuple(found)
+
+    def carrier(self, name: str) -> str:
+        """The NIC whose queues and interrupts carry this one's packets: itself, or the nearest with hardware that it
+        sits on, one that is up before others. A VLAN and a bond have none of their own."""
+        nic = self.nic(name)
+        if nic is None or nic.kind == "physical":
+            return name
+        under = [lower for lower in map(self.nic, self.below(name)) if lower is not None and lower.kind == "physical"]
+        return next((lower.name for lower in under if lower.state == "up"), under[0].name if under else name)
 
     def tool(self, name: str) -> Tool | None:
         return next((tool for tool in self.tools if tool.name == name), None)

@@ -10,8 +10,11 @@ from typing import Any
 
 from netbench_tui.errors import UsageError
 from netbench_tui.model.cpulist import parse_cpu_list
+from netbench_tui.model.preset_settings import Complain, Path, PresetSetting, parse_settings
 from netbench_tui.model.run import TrafficTest
+from netbench_tui.model.toml_lines import line_of
 
+_TABLES = ("preset", "traffic", "settings")
 _ABOUT_KEYS = {"title": str, "source": str}
 _SIZE = re.compile(r"(\d+)\s*([KM]?)(?:iB|B)?", re.IGNORECASE)
 _FACTOR = {"": 1, "K": 1 << 10, "M": 1 << 20}
@@ -19,12 +22,14 @@ _FACTOR = {"": 1, "K": 1 << 10, "M": 1 << 20}
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """A named experiment: for now one traffic test. `source` says where the method was published."""
+    """A named experiment: for now one traffic test, and the settings of both hosts that it is run with. `source` says
+    where the method was published."""
 
     name: str
     title: str
     source: str
     test: TrafficTest
+    settings: tuple[PresetSetting, ...] = ()
 
 
 def parse_size(text: str | int) -> int:
@@ -43,35 +48,46 @@ def parse_preset(name: str, text: str, file: str) -> Preset:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{file}: this is not valid TOML: {error}") from None
+
+    def complain(path: Path, what: str) -> UsageError:
+        return UsageError(f"{file}:{line_of(text, path)}: {_words(path)} {what}")
+
     for table in data:
-        if table not in ("preset", "traffic"):
-            raise _complaint(file, text, table, "is not a table of a preset (preset, traffic)")
+        if table not in _TABLES:
+            raise complain((table,), f"is not a table of a preset ({', '.join(_TABLES)})")
         if not isinstance(data[table], dict):
-            raise _complaint(file, text, table, "must be a table")
+            raise complain((table,), "must be a table")
     about = data.get("preset", {})
-    _check_about(about, file, text)
-    return Preset(name, about.get("title", name), about.get("source", ""), _test(data.get("traffic", {}), file, text))
+    _check_about(about, complain)
+    title, source = about.get("title", name), about.get("source", "")
+    settings = parse_settings(data.get("settings", {}), complain)
+    return Preset(name, title, source, _test(data.get("traffic", {}), complain), settings)
 
 
-def _check_about(about: dict[str, Any], file: str, text: str) -> None:
+def _words(path: Path) -> str:
+    """A setting is named with its whole key; else the last word says enough."""
+    return ".".join(path[2:]) if path[0] == "settings" and len(path) > 2 else path[-1]
+
+
+def _check_about(about: dict[str, Any], complain: Complain) -> None:
     for key, value in about.items():
         if key not in _ABOUT_KEYS:
-            raise _complaint(file, text, key, f"is not a key of [preset] ({', '.join(_ABOUT_KEYS)})")
+            raise complain(("preset", key), f"is not a key of [preset] ({', '.join(_ABOUT_KEYS)})")
         if not isinstance(value, _ABOUT_KEYS[key]):
-            raise _complaint(file, text, key, "must be text")
+            raise complain(("preset", key), "must be text")
 
 
-def _test(traffic: dict[str, Any], file: str, text: str) -> TrafficTest:
+def _test(traffic: dict[str, Any], complain: Complain) -> TrafficTest:
     known = {f.name: f.type for f in fields(TrafficTest)}
     values: dict[str, Any] = {}
     for key, value in traffic.items():
         if key not in known:
-            raise _complaint(file, text, key, f"is not a key of [traffic] ({', '.join(known)})")
+            raise complain(("traffic", key), f"is not a key of [traffic] ({', '.join(known)})")
         try:
             values[key] = _value(key, value, known[key])
             TrafficTest(**values)
         except (ValueError, TypeError) as error:
-            raise _complaint(file, text, key, str(error).removeprefix(f"{key}: ")) from None
+            raise complain(("traffic", key), str(error).removeprefix(f"{key}: ")) from None
     return TrafficTest(**values)
 
 
@@ -84,9 +100,3 @@ def _value(key: str, value: Any, kind: Any) -> Any:
     if isinstance(value, bool) or not isinstance(value, wanted):
         raise ValueError(f"{value!r} must be {'a number' if kind in (int, float) else 'text'}")
     return float(value) if kind is float else value
-
-
-def _complaint(file: str, text: str, key: str, what: str) -> UsageError:
-    pattern = re.compile(rf'^\s*(\[\s*)?["\']?{re.escape(key)}["\']?\s*(\]|=|\.)')
-    line = next((n for n, row in enumerate(text.splitlines(), 1) if pattern.match(row)), 1)
-    return UsageError(f"{file}:{line}: {key} {what}")

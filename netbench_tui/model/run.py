@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from netbench_tui.model.host import Role
+from netbench_tui.model.outcome import Outcome
 
 # A run's first 0.3 s are not measured: slow start makes them some 5 % slower, and iperf3's own -O cannot express it.
 WARM_UP_SECONDS = 0.3
@@ -144,6 +145,8 @@ class RunResult:
     outputs: tuple[ProcessOutput, ...] = ()
     events: tuple[RunEvent, ...] = ()
     lost_samples: int = 0
+    settings: tuple[Outcome, ...] = ()
+    """What the preset asked of both hosts for this run, and what came of it."""
 
     def metric(self, name: str, role: Role | None = None) -> float | None:
         return next((m.value for m in self.metrics if m.name == name and m.role is role), None)

@@ -72,6 +72,15 @@ class HostView:
     def nic(self) -> Nic | None:
         return self.facts.nic(self.data_nic)
 
+    @property
+    def queue_nic(self) -> str:
+        """The name of the NIC whose queues and interrupts carry the data NIC's packets; it may be below."""
+        return self.facts.carrier(self.data_nic)
+
+    @property
+    def carrier(self) -> Nic | None:
+        return self.facts.nic(self.queue_nic)
+
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:

@@ -12,7 +12,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from netbench_tui.model.cpulist import CpuSet
+
 MACHINE = "machine"
+# The first words of all keys: of the machine's, of a NIC's, and a NIC's keys that are one word.
+MACHINE_GROUPS = ("sysctl", "cpu", "service")
+NIC_GROUPS = ("feature", "ring", "channels", "coalesce", "pause", "qdisc", "rss", "queue", "irq", "napi", "irqbalance")
+NIC_WORDS = ("mtu", "txqueuelen")
+# Keys whose values are lists of CPUs or queues.
+LIST_KEYS = (".irq_affinity", ".rps_cpus", ".xps_cpus", ".xps_rxqs")
 
 
 class Lives(enum.StrEnum):
@@ -85,8 +93,8 @@ class Irq:
     number: int
     actions: tuple[str, ...] = ()
     chip: str = ""
-    wanted: tuple[int, ...] = ()
-    effective: tuple[int, ...] = ()
+    wanted: CpuSet = ()
+    effective: CpuSet = ()
     node: int | None = None
     managed: bool = False
     """The kernel spreads it itself and refuses others."""
@@ -130,11 +138,12 @@ class Pcie:
     """A NIC's PCI function: link speed in GT/s and lanes, now and at most; None where unknown."""
 
     address: str = ""
+    node: int | None = None
     speed: float | None = None
     width: int | None = None
     max_speed: float | None = None
     max_width: int | None = None
-    local_cpus: tuple[int, ...] = ()
+    local_cpus: CpuSet = ()
 
 
 @dataclass(frozen=True, slots=True)

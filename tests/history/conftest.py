@@ -8,6 +8,7 @@ import pytest
 
 from netbench_tui.history.repository import History
 from netbench_tui.model.host import Clock, HostFacts, Nic, Privilege, Role
+from netbench_tui.model.outcome import Outcome
 from netbench_tui.model.run import (
     Interval,
     Metric,
@@ -109,4 +110,8 @@ def result(intervals: tuple[Interval, ...]) -> RunResult:
         ),
         events=(RunEvent(1000.5, "TSO off", Role.SENDER), RunEvent(1000.7, "noted")),
         lost_samples=2,
+        settings=(
+            Outcome(Role.SENDER, "eth1", "feature.rx-lro", "off", "on", "off", "", "", "EOPNOTSUPP", "fixed"),
+            Outcome(Role.RECEIVER, "eth1", "queue.rx-3.rps_cpus", "none", None, None, "", ""),
+        ),
     )

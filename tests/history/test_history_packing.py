@@ -13,7 +13,7 @@ from netbench_tui.history.packing import (
     unpack_text,
 )
 from netbench_tui.model.run import Interval
-from netbench_tui.model.sample import CpuTicks, HostSample, NicCounts, SampleKind, SoftnetCounts
+from netbench_tui.model.sample import CpuTicks, HostSample, NicCounts, QueueCounts, SampleKind, SoftnetCounts
 
 counts = st.integers(min_value=-5, max_value=2**64)
 moments = st.floats(allow_nan=False, allow_infinity=False)
@@ -26,7 +26,10 @@ samples = st.builds(
     st.integers(0, 99),
     st.dictionaries(st.integers(0, 1023), st.tuples(*[counts] * 9).map(lambda row: CpuTicks(*row)), max_size=6),
     st.dictionaries(names, st.tuples(*[counts] * 8).map(lambda row: NicCounts(*row)), max_size=3),
-    st.dictionaries(st.integers(0, 1023), st.tuples(*[counts] * 3).map(lambda row: SoftnetCounts(*row)), max_size=6),
+    st.dictionaries(st.integers(0, 1023), st.tuples(*[counts] * 5).map(lambda row: SoftnetCounts(*row)), max_size=6),
+    st.dictionaries(names, counts, max_size=4),
+    st.dictionaries(st.integers(0, 4095), st.dictionaries(st.integers(0, 1023), counts, max_size=4), max_size=4),
+    st.dictionaries(names, st.tuples(counts, counts).map(lambda row: QueueCounts(*row)), max_size=4),
     st.dictionaries(names, counts, max_size=4),
 )
 intervals = st.builds(Interval, moments, moments, moments, st.none() | st.integers(0, 10**9))
@@ -40,6 +43,7 @@ def test_samples_come_back_as_they_were(given_samples: list[HostSample]) -> None
     for sample in back:
         assert all(type(ticks) is CpuTicks for ticks in sample.cpus.values())
         assert all(type(counted) is NicCounts for counted in sample.nics.values())
+        assert all(type(counted) is QueueCounts for counted in sample.queues.values())
 
 
 @settings(max_examples=50, deadline=None)
@@ -67,8 +71,8 @@ def test_a_cut_blob_is_a_value_error(samples: tuple[HostSample, ...]) -> None:
 
 
 def test_a_later_format_is_refused(samples: tuple[HostSample, ...]) -> None:
-    with pytest.raises(ValueError, match="format 2"):
-        unpack_samples(b"\x02" + pack_samples(samples)[1:])
+    with pytest.raises(ValueError, match="format 3"):
+        unpack_samples(b"\x03" + pack_samples(samples)[1:])
 
 
 def test_a_large_host_stays_small() -> None:

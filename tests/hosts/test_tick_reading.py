@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from netbench_tui.hosts.samples import read_tick
 from netbench_tui.model.host import Clock
-from netbench_tui.model.sample import CpuTicks, NicCounts, SampleKind, SoftnetCounts
+from netbench_tui.model.sample import CpuTicks, NicCounts, QueueCounts, SampleKind, SoftnetCounts
 
 CLOCK = Clock(offset=100.0, error=0.001, round_trip=0.002)
 BASE: dict[str, Any] = {"ev": "tick", "t": 105.0, "dt": 0.1, "kind": "period", "seq": 1}
@@ -26,7 +26,10 @@ def test_everything_in_its_place() -> None:
             "cpu": [[2, 1, 0, 3, 4, -1, 0, 2, 0, 0]],
             "idle": [0, 10, 7, 9],
             "nic": {"nic0": [1, 2, 3, 4, 5, 6, 7, 8]},
-            "softnet": [[2, 40, 1, 2]],
+            "softnet": [[2, 40, 1, 2], [3, 1, 0, 0, 7, 5]],
+            "irq": [[24, 0, 10, 3, 2], [31]],
+            "queue": {"rx-0": [5, 7000], "tx-1": [1, 60]},
+            "stat": {"rx_drops": 4},
             "proto": {"Tcp.RetransSegs": 3},
             "skipped": 4,
         },
@@ -35,7 +38,10 @@ def test_everything_in_its_place() -> None:
     assert (sample.time, sample.span, sample.kind, sample.skipped) == (5.0, 0.1, SampleKind.PERIODIC, 4)
     assert sample.cpus == {2: CpuTicks(1, 0, 3, 4, -1, 0, 2), 0: CpuTicks(idle=10), 7: CpuTicks(idle=9)}
     assert sample.nics == {"nic0": NicCounts(1, 2, 3, 4, 5, 6, 7, 8)}
-    assert sample.softnet == {2: SoftnetCounts(40, 1, 2)}
+    assert sample.softnet == {2: SoftnetCounts(40, 1, 2), 3: SoftnetCounts(1, 0, 0, 7, 5)}
+    assert sample.irqs == {24: {0: 10, 3: 2}, 31: {}}
+    assert sample.queues == {"rx-0": QueueCounts(5, 7000), "tx-1": QueueCounts(1, 60)}
+    assert sample.statistics == {"rx_drops": 4}
     assert sample.protocols == {"Tcp.RetransSegs": 3}
 
 
@@ -47,6 +53,8 @@ def test_a_counter_that_went_backwards_is_left_out() -> None:
     sample = read_tick(BASE | {"nic": {"a": [-5, 0, 0, 0, 0, 0, 0, 0]}, "proto": {"x": -1, "y": 1}}, CLOCK)
     assert sample.nics == {}
     assert sample.protocols == {"y": 1}
+    anew = read_tick(BASE | {"queue": {"rx-0": [-1, 5]}, "irq": [[24, 0, -3, 1, 2]], "stat": {"x": -1}}, CLOCK)
+    assert (anew.queues, anew.irqs, anew.statistics) == ({}, {24: {1: 2}}, {})
 
 
 @pytest.mark.parametrize(
@@ -68,7 +76,13 @@ def test_a_counter_that_went_backwards_is_left_out() -> None:
         {"nic": [1]},
         {"nic": {"a": [1] * 9}},
         {"nic": {"a": None}},
-        {"softnet": [[0, 1, 2, 3, 4]]},
+        {"softnet": [[0, 1, 2, 3, 4, 5, 6]]},
+        {"irq": [[24, 0]]},
+        {"irq": [["24", 0, 1]]},
+        {"queue": {"rx-0": [1, 2, 3]}},
+        {"queue": {"rx-0": []}},
+        {"queue": [1]},
+        {"stat": {"x": "1"}},
         {"proto": {"x": "1"}},
         {"skipped": "many"},
         {"skipped": float("inf")},
