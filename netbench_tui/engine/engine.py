@@ -6,30 +6,45 @@ these methods, which answer with futures, and get events through `subscribe`. Us
 
 import asyncio
 import contextlib
-import logging
-import threading
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from netbench_tui.config import list_presets
 from netbench_tui.engine import events
+from netbench_tui.engine.changes import Changes
+from netbench_tui.engine.journal import Journal
+from netbench_tui.engine.marks import mark_of
 from netbench_tui.engine.questions import Questions
+from netbench_tui.engine.reach import host_target
 from netbench_tui.engine.runner import Run
 from netbench_tui.engine.session import Session
+from netbench_tui.engine.settings_calls import SettingsCalls
 from netbench_tui.engine.sshconfig import host_names
+from netbench_tui.engine.visit import Visit
 from netbench_tui.engine.ways import Ways
 from netbench_tui.errors import AgentDied, HistoryError, UsageError, WorkbenchError
 from netbench_tui.history.repository import History
 from netbench_tui.history.writer import HistoryWriter
+from netbench_tui.model.change import Held, OpenChange
 from netbench_tui.model.host import Role
 from netbench_tui.model.preset import Preset
+from netbench_tui.model.preset_settings import PresetSetting
 from netbench_tui.model.question import Answers
 from netbench_tui.model.run import Interval, RunResult, TrafficTest
 from netbench_tui.model.sample import HostSample
-from netbench_tui.model.session import RecentPair, RunSummary, StoredRun, Target
+from netbench_tui.model.session import (
+    HostTarget,
+    HostView,
+    LabTarget,
+    PairTarget,
+    RecentPair,
+    RunSummary,
+    StoredRun,
+    Target,
+)
 from netbench_tui.traffic.registry import choose
 
 # A history on a stalled disk must not hold up a run: it then goes on unkept.
@@ -38,15 +53,12 @@ HISTORY_SECONDS = 3.0
 CLOSE_SECONDS = 12.0
 # A history that could not be written gets one more chance at the end, but nobody waits long for it.
 TROUBLED_SECONDS = 1.0
-# For what did not end in that time, and will hardly end now.
-CANCEL_SECONDS = 2.0
 GIVEN_UP = "the connection was given up"
 
 T = TypeVar("T")
-_log = logging.getLogger(__name__)
 
 
-class Engine:
+class Engine(SettingsCalls):
     """`start` it before use and `close` it at the end. All methods may be called from any thread."""
 
     def __init__(
@@ -59,14 +71,13 @@ class Engine:
         pythons: Mapping[str, str] | None = None,
     ) -> None:
         """`may_ask` promises that a subscriber shows `Asked` events to a person and calls `answer`."""
+        super().__init__()
         self.history_path, self.ssh_config = history, ssh_config
         self._questions = Questions(self._emit)
         self._ways = Ways(ssh_config, accept_new, self._questions.ask if may_ask else None, pythons or {})
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._work, name="engine", daemon=True)
-        self._faces: list[Callable[[events.Event], None]] = []
         self._writer: HistoryWriter | None = None
         self._session: Session | None = None
+        self._visit: Visit | None = None
         self._run: Run | None = None
         self._run_id = 0
         self._unrecorded: Session | None = None
@@ -74,39 +85,7 @@ class Engine:
         # Connecting and letting go happen one at a time; of several that wait, only the newest wish is carried out.
         self._changing = asyncio.Lock()
         self._wish = 0
-        self._closed = False
         self._troubled = False
-
-    def start(self) -> None:
-        self._thread.start()
-
-    def _work(self) -> None:
-        asyncio.set_event_loop(self._loop)
-        try:
-            self._loop.run_forever()
-        finally:
-            self._loop.run_until_complete(_cancel_all())
-            self._loop.close()
-
-    def _submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
-        if self._closed:
-            work.close()
-            refused: Future[T] = Future()
-            refused.set_exception(UsageError("the workbench is closing"))
-            return refused
-        return asyncio.run_coroutine_threadsafe(work, self._loop)
-
-    def subscribe(self, deliver: Callable[[events.Event], None]) -> Callable[[], None]:
-        """`deliver` is called in the engine's thread and must not block. Returns what ends the subscription."""
-        self._faces.append(deliver)
-        return lambda: self._faces.remove(deliver)
-
-    def _emit(self, event: events.Event) -> None:
-        for face in list(self._faces):
-            try:
-                face(event)
-            except Exception:
-                _log.exception("a face failed on %s", type(event).__name__)
 
     # hosts
 
@@ -118,17 +97,58 @@ class Engine:
         async with self._newest_wish():
             await self._let_go()
             session = Session(
-                target, self._ways, self._emit, self._sample, self._host_lost, lambda: self._record_views(session)
+                target,
+                self._ways,
+                self._tell,
+                self._sample,
+                self._host_lost,
+                lambda: self._record_views(session),
+                self._journal(target),
             )
-            self._opening = asyncio.create_task(session.open())
-            try:
-                await self._opening
-            except asyncio.CancelledError:
-                await session.close()
-                raise AgentDied(GIVEN_UP) from None
-            finally:
-                self._opening = None
+            await self._open(session)
             self._session = session
+
+    def visit(self, targets: Sequence[HostTarget] | LabTarget) -> Future[Mapping[Role, HostView]]:
+        """Connects one or two hosts, or the lab, without a data path, letting those before go. The first is the
+        sender, the second the receiver. Fails with the first WorkbenchError."""
+        return self._submit(self._connect_visit(targets))
+
+    async def _connect_visit(self, targets: Sequence[HostTarget] | LabTarget) -> Mapping[Role, HostView]:
+        if not isinstance(targets, LabTarget) and len(targets) not in (1, 2):
+            raise UsageError(f"{len(targets)} hosts cannot be visited at a time", "name one or two")
+        async with self._newest_wish():
+            await self._let_go()
+            target = targets if isinstance(targets, LabTarget) else PairTarget(targets[0], targets[-1])
+            visit = Visit(targets, self._ways, self._emit, self._journal(target))
+            await self._open(visit)
+            self._visit = visit
+            return visit.views
+
+    async def _open(self, sitting: Session | Visit) -> None:
+        self._opening = asyncio.create_task(sitting.open())
+        try:
+            await self._opening
+        except asyncio.CancelledError:
+            await sitting.close()
+            raise AgentDied(GIVEN_UP) from None
+        finally:
+            self._opening = None
+
+    def _journal(self, target: Target) -> Journal:
+        writer = self._history_writer()
+        return Journal(
+            lambda entries: writer.record_changes([(host_target(target, entry.role), entry) for entry in entries]),
+            writer.mark_change,
+        )
+
+    def _changes(self) -> Changes:
+        return self._sitting().changes
+
+    def _sitting(self) -> Session | Visit:
+        sitting = self._session or self._visit
+        if sitting is None:
+            raise UsageError("no hosts are connected", "connect two hosts first")
+        return sitting
 
     def _record_views(self, session: Session) -> None:
         """A run is kept with the hosts and the path as they were: what changed begins another session there, once the
@@ -163,7 +183,16 @@ class Engine:
             raise UsageError("a run is in progress", "stop it first, or wait for its end")
         if self._session is None:
             raise UsageError("no hosts are connected", "connect two hosts first")
-        self._session.choose_path(sender_nic, receiver_nic)
+        await self._session.choose_path(sender_nic, receiver_nic)
+
+    def watch(self, watched: bool, statistics: bool = False) -> Future[None]:
+        """Samples carry the queues and IRQs of both data NICs while watched, and what their drivers count as well."""
+
+        async def work() -> None:
+            if self._session:
+                await self._session.watching.ask(watched, statistics)
+
+        return self._submit(work())
 
     def answer(self, number: int, answers: Answers | None) -> None:
         """Answers an `Asked` event; None declines. Returns at once."""
@@ -185,6 +214,10 @@ class Engine:
             await session.close()
             self._history_writer().end_session()
             self._emit(events.Disconnected())
+        if self._visit:
+            visit, self._visit = self._visit, None
+            await visit.close()
+            self._emit(events.Disconnected())
 
     def _sample(self, role: Role, sample: HostSample) -> None:
         if self._run:
@@ -193,11 +226,12 @@ class Engine:
 
     # runs
 
-    def run(self, preset: str, test: TrafficTest) -> Future[RunResult]:
-        """Runs the test and keeps it. A run that fails is a result, not an exception; what cannot begin is one."""
-        return self._submit(self._run_test(preset, test))
+    def run(self, preset: str, test: TrafficTest, settings: Sequence[PresetSetting] = ()) -> Future[RunResult]:
+        """Runs the test with these settings and keeps it. A run that fails is a result, not an exception; what cannot
+        begin is one. The settings are taken back after it, whatever comes of it."""
+        return self._submit(self._run_test(preset, test, settings))
 
-    async def _run_test(self, preset: str, test: TrafficTest) -> RunResult:
+    async def _run_test(self, preset: str, test: TrafficTest, settings: Sequence[PresetSetting]) -> RunResult:
         if self._run:
             raise UsageError("a run is in progress", "stop it first, or wait for its end")
         session = self._session
@@ -205,7 +239,7 @@ class Engine:
             raise UsageError("no hosts are connected", "connect two hosts first")
         session.require()
         generator = choose(test, session.views[Role.SENDER].facts, session.views[Role.RECEIVER].facts)
-        self._run = run = Run(session, test, generator, self._interval)
+        self._run = run = Run(session, test, generator, self._interval, settings)
         self._run_id = 0  # until the history has given a number, nothing of this run may go to the one before
         try:
             self._run_id = await self._begin_record(preset, test, generator.name)
@@ -220,6 +254,13 @@ class Engine:
             run.over.set()
         self._emit(events.RunEnded(self._run_id, preset, result))
         return result
+
+    def _tell(self, event: events.Event) -> None:
+        """What happens in the session; a change during a run leaves a mark in it."""
+        self._emit(event)
+        if self._run and (mark := mark_of(event)):
+            self._run.add_event(mark)
+            self._emit(events.RunMarked(self._run_id, mark))
 
     def _interval(self, interval: Interval, when: float) -> None:
         self._history_writer().add_interval(self._run_id, Role.RECEIVER, interval)
@@ -286,6 +327,18 @@ class Engine:
     def recent_pairs(self, limit: int = 8) -> Future[list[RecentPair]]:
         return self._read(lambda history: history.recent_pairs(limit))
 
+    def open_changes(self, host: str = "") -> Future[list[OpenChange]]:
+        """What any workbench changed and has not put back; of one host only where it is named."""
+        return self._read(lambda history: history.open_changes(host))
+
+    def mark_change(self, number: int, state: Held, note: str = "") -> Future[None]:
+        """Says in the history what became of an entry."""
+
+        async def work() -> None:
+            await asyncio.wrap_future(self._history_writer().mark_change(number, state, note))
+
+        return self._submit(work())
+
     # what the Connect and Run screens offer
 
     def presets(self) -> list[Preset]:
@@ -308,12 +361,3 @@ class Engine:
             self._writer.close(TROUBLED_SECONDS if self._troubled else CLOSE_SECONDS)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(CLOSE_SECONDS)
-
-
-async def _cancel_all() -> None:
-    """Whoever still waits for an answer gets one: that it was cancelled."""
-    others = asyncio.all_tasks() - {asyncio.current_task()}
-    for task in others:
-        task.cancel()
-    if others:
-        await asyncio.wait(others, timeout=CANCEL_SECONDS)

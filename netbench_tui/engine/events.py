@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from netbench_tui.model.change import Applied, JournalEntry, Restored
 from netbench_tui.model.host import Clock, Role
 from netbench_tui.model.question import Question
-from netbench_tui.model.run import Interval, RunResult, TrafficTest
+from netbench_tui.model.run import Interval, RunEvent, RunResult, TrafficTest
 from netbench_tui.model.sample import HostSample
 from netbench_tui.model.session import HostView, Target
 from netbench_tui.model.setting import HostSettings, QueueMap
@@ -127,6 +127,14 @@ class RunEnded(Event):
     run_id: int
     preset: str
     result: RunResult
+
+
+@dataclass(frozen=True, slots=True)
+class RunMarked(Event):
+    """Something happened during the run in progress; its result will hold it as well."""
+
+    run_id: int
+    event: RunEvent
 
 
 @dataclass(frozen=True, slots=True)

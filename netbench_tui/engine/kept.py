@@ -45,11 +45,21 @@ def _sum(before: HostSample, sample: HostSample) -> HostSample:
         cpus=_sums(before.cpus, sample.cpus),
         nics=_sums(before.nics, sample.nics),
         softnet=_sums(before.softnet, sample.softnet),
-        protocols={
-            name: before.protocols.get(name, 0) + sample.protocols.get(name, 0)
-            for name in before.protocols.keys() | sample.protocols.keys()
+        protocols=_totals(before.protocols, sample.protocols),
+        irqs={
+            irq: _totals(before.irqs.get(irq, {}), sample.irqs.get(irq, {}))
+            for irq in before.irqs.keys() | sample.irqs.keys()
         },
+        queues=_sums(before.queues, sample.queues),
+        statistics=_totals(before.statistics, sample.statistics),
     )
+
+
+def _totals(before: Mapping[Key, int], moved: Mapping[Key, int]) -> dict[Key, int]:
+    sums = dict(before)
+    for key, count in moved.items():
+        sums[key] = sums.get(key, 0) + count
+    return sums
 
 
 def _sums(before: Mapping[Key, Any], moved: Mapping[Key, Any]) -> dict[Key, Any]:

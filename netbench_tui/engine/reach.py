@@ -8,12 +8,14 @@ from netbench_tui.engine.ways import Ways
 from netbench_tui.hosts.local import LocalTransport
 from netbench_tui.hosts.transport import Transport
 from netbench_tui.model.host import Role
-from netbench_tui.model.session import LabTarget, PairTarget, Reach, Target
+from netbench_tui.model.session import HostTarget, LabTarget, PairTarget, Reach, Target
 
 if TYPE_CHECKING:
     from netbench_tui.hosts.lab.lab import Lab
 
 Step = Callable[[Role, str, str], None]
+# Why machine-wide settings cannot be written in the lab.
+LAB_PROTECTION = "machine-wide: it would change this machine itself"
 
 
 @dataclass
@@ -34,6 +36,13 @@ def names(target: Target) -> dict[Role, str]:
     if isinstance(target, LabTarget):
         return {Role.SENDER: "alpha", Role.RECEIVER: "beta"}
     return {Role.SENDER: target.sender.name, Role.RECEIVER: target.receiver.name}
+
+
+def host_target(target: Target, role: Role) -> HostTarget | None:
+    """How one host is reached; None for one of the lab."""
+    if isinstance(target, LabTarget):
+        return None
+    return target.sender if role is Role.SENDER else target.receiver
 
 
 async def prepare(target: Target, on_step: Step) -> Reached:
@@ -57,7 +66,8 @@ async def open_transport(
 ) -> Transport:
     """The way to one host. Raises HostUnreachable, HostKeyUnknown, HostKeyChanged, LoginRefused, UsageError."""
     if isinstance(target, PairTarget):
-        host = target.sender if role is Role.SENDER else target.receiver
+        host = host_target(target, role)
+        assert host
         if host.reach is Reach.LOCAL:
             return LocalTransport(host.name)
         from netbench_tui.hosts.ssh import SshSettings, SshTransport

@@ -9,18 +9,20 @@ import contextlib
 import itertools
 import logging
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
 from netbench_tui.analysis.metrics import compute
 from netbench_tui.engine.kept import KeptSamples
+from netbench_tui.engine.preset_settings import PresetSettings
 from netbench_tui.engine.session import IDLE_HERTZ, Session
 from netbench_tui.errors import HostRefused, RunFailed, TrafficImpossible, WorkbenchError
 from netbench_tui.hosts.connection import HostConnection
 from netbench_tui.hosts.process import RemoteProcess
 from netbench_tui.model.host import Role
-from netbench_tui.model.run import Interval, ProcessOutput, RunResult, RunState, TrafficReport, TrafficTest
+from netbench_tui.model.preset_settings import PresetSetting
+from netbench_tui.model.run import Interval, ProcessOutput, RunEvent, RunResult, RunState, TrafficReport, TrafficTest
 from netbench_tui.model.sample import HostSample
 from netbench_tui.model.units import plain
 from netbench_tui.traffic.base import Generator, Path, ProcessSpec
@@ -63,8 +65,10 @@ class Run:
         test: TrafficTest,
         generator: Generator,
         on_interval: Callable[[Interval, float], None],
+        settings: Sequence[PresetSetting] = (),
     ) -> None:
         self.session, self.test, self.generator, self.on_interval = session, test, generator, on_interval
+        self.settings = PresetSettings(session.changes, session.views, settings)
         self.samples = {role: KeptSamples() for role in Role}
         self.lost_samples = 0
         self.origin: float | None = None
@@ -73,6 +77,7 @@ class Run:
         self._ending = asyncio.Event()
         self._stopped = False
         self._judged = False
+        self._events: list[RunEvent] = []
         self._moved: float | None = None
         self._seen: list[Interval] = []
         self._live = generator.live(test)
@@ -81,6 +86,10 @@ class Run:
     def add_sample(self, role: Role, sample: HostSample) -> None:
         self.samples[role].add(sample)
         self.lost_samples += sample.skipped
+
+    def add_event(self, event: RunEvent) -> None:
+        """Something that happened meanwhile, for the mark on the graph."""
+        self._events.append(event)
 
     def stop(self) -> None:
         self._stopped = self._stopped or self.lost is None
@@ -103,7 +112,11 @@ class Run:
             with contextlib.suppress(WorkbenchError, TimeoutError):
                 async with asyncio.timeout(END_SECONDS):
                     await self.session.set_rate(IDLE_HERTZ)
+            self._events += await self.settings.take_back()
         self._judged = True
+        return replace(self._outcome(failure), settings=self.settings.outcomes)
+
+    def _outcome(self, failure: Exception | None) -> RunResult:
         try:
             return self._judge() if failure is None else self._failed(failure)
         except Exception as error:
@@ -120,6 +133,8 @@ class Run:
         return self._result(RunState.FAILED, f"a fault of the workbench: {error!r}", "please report it")
 
     async def _traffic(self) -> None:
+        self._go_on()
+        await self.settings.apply()
         self._go_on()
         await self.session.prepare_run()
         self._go_on()
@@ -309,6 +324,7 @@ class Run:
             metrics=metrics,
             report=report,
             outputs=self._outputs(),
+            events=tuple(self._events),
             lost_samples=self.lost_samples,
         )
 
@@ -322,6 +338,7 @@ class Run:
             origin=self.origin,
             report=report or TrafficReport(received=tuple(self._seen)),
             outputs=self._outputs(),
+            events=tuple(self._events),
             lost_samples=self.lost_samples,
         )
 

@@ -5,13 +5,18 @@ pauses until it is back or the sitting ends.
 """
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import replace
 
 from netbench_tui.engine import events
+from netbench_tui.engine.changes import Changes
+from netbench_tui.engine.journal import Journal
 from netbench_tui.engine.path import PathChoice, choose_path, management_nic, path_between
-from netbench_tui.engine.reach import Reached, names, open_transport, prepare
+from netbench_tui.engine.reach import LAB_PROTECTION, Reached, names, open_transport, prepare
+from netbench_tui.engine.returning import Returning
+from netbench_tui.engine.watching import Watching
 from netbench_tui.engine.ways import Ways
 from netbench_tui.errors import (
     HostKeyChanged,
@@ -32,7 +37,8 @@ from netbench_tui.model.session import HostView, LabTarget, Target
 IDLE_HERTZ = 2.0
 RUN_HERTZ = 10.0
 # How often a host is asked whether it is alive; a frozen one is noticed in this time and PULSE_PATIENCE more.
-PULSE_SECONDS = 3.0
+# Each one renews the leases of what was changed there.
+PULSE_SECONDS = 2.0
 PULSE_PATIENCE = 8.0
 # A host that hears nothing for so long ends what it runs for us: longer than any pause between two pulses.
 SILENCE_SECONDS = 30.0
@@ -60,6 +66,7 @@ class Session:
         on_sample: Callable[[Role, HostSample], None],
         on_lost: Callable[[Role, WorkbenchError], None],
         on_views: Callable[[], None],
+        journal: Journal,
     ) -> None:
         self.target, self.emit = target, emit
         self.on_sample, self.on_lost, self.on_views = on_sample, on_lost, on_views
@@ -73,6 +80,9 @@ class Session:
         self._hertz = IDLE_HERTZ
         self._path = PathChoice()
         self._reached = Reached()
+        self.watching = Watching(self.hosts, self._queue_nic, self.lost)
+        self.changes = Changes(self.hosts, self.lost, self._scopes, emit, journal)
+        self._returning = Returning(self.changes)
         self._closing: asyncio.Task[None] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -119,9 +129,12 @@ class Session:
             lambda _, error: self._lose(host, error),
             self.ways.asker,
             self.ways.python(name),
+            self._returning.trial_ended,
         )
         try:
             await host.connect(lambda step: self._step(role, name, step))
+            if self._reached.lab:
+                await host.protect(LAB_PROTECTION)
         except BaseException:
             await host.close()
             raise
@@ -169,13 +182,26 @@ class Session:
     def _management(self) -> list[str]:
         return [management_nic(self.hosts[role].facts, self.hosts[role].ssh_connection) for role in Role]
 
-    def choose_path(self, sender_nic: str, receiver_nic: str) -> None:
+    def _data_nic(self, role: Role) -> str:
+        return self.views[role].data_nic if role in self.views else ""
+
+    def _queue_nic(self, role: Role) -> str:
+        return self.views[role].queue_nic if role in self.views else ""
+
+    def _scopes(self, role: Role) -> tuple[str, ...]:
+        """The NICs whose settings are shown: the data NIC and those that it sits on."""
+        nic = self._data_nic(role)
+        return (nic, *self.hosts[role].facts.below(nic)) if nic else ()
+
+    async def choose_path(self, sender_nic: str, receiver_nic: str) -> None:
         """The path that a person chose, from now on. Raises UsageError."""
         self.require()
         if self._reached.lab:
             raise UsageError("the lab has one link only", "other paths are for other hosts")
         facts = [self.hosts[role].facts for role in Role]
         self._use(path_between(facts[0], facts[1], (sender_nic, receiver_nic), *self._management()))
+        await self.watching.renew()
+        await self.changes.read_anew(Role, queues=True)
 
     def _use(self, path: PathChoice) -> None:
         self._path = path
@@ -205,6 +231,7 @@ class Session:
         for answer in await asyncio.gather(*(host.sample(hertz) for host in there), return_exceptions=True):
             if isinstance(answer, BaseException):
                 raise answer
+        await self.watching.run(hertz == RUN_HERTZ)
 
     # losing a host, and bringing it back
 
@@ -237,7 +264,8 @@ class Session:
                 if self._hertz != RUN_HERTZ:
                     self.emit(events.ClockMeasured(host.role, await host.measure_clock()))
         except TimeoutError:
-            self._lose(host, HostLost(f"{host.name}: no answer for {PULSE_PATIENCE:.0f} s", "is the host up?"))
+            if not host.writing:
+                self._lose(host, HostLost(f"{host.name}: no answer for {PULSE_PATIENCE:.0f} s", "is the host up?"))
         except WorkbenchError as error:
             self._lose(host, error)
 
@@ -257,7 +285,13 @@ class Session:
                     self._failed(role, before.name, error, was_connected=True)
                     return
             else:
+                path = self._path
                 self._welcome(before, host)
+                with contextlib.suppress(WorkbenchError):  # lost again: that is told and seen to elsewhere
+                    await self.watching.renew()
+                    await self._returning.host_returned(role)
+                    if self._path is not path:  # with another path, what is shown of the other host is no more
+                        await self.changes.read_anew([role.other], queues=True)
                 return
 
     async def _dial_again(self, role: Role) -> HostConnection:
@@ -329,6 +363,7 @@ class Session:
         for task in self._tasks:
             task.cancel()
         try:
+            await self._returning.close()
             await asyncio.gather(*self._tasks, *(host.close() for host in self.hosts.values()), return_exceptions=True)
         finally:
             await self._reached.close()

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from netbench_tui.analysis.window import cut_samples
 from netbench_tui.engine.kept import KeptSamples
 from netbench_tui.model.run import Window
-from netbench_tui.model.sample import CpuTicks, HostSample, NicCounts, SoftnetCounts
+from netbench_tui.model.sample import CpuTicks, HostSample, NicCounts, QueueCounts, SoftnetCounts
 
 SPAN = 0.1
 counts = st.integers(0, 1000)
@@ -23,6 +23,9 @@ def sample(number: int, moved: int) -> HostSample:
         nics={"eth0": NicCounts(rx_bytes=moved, tx_packets=2)} if number % 2 else {},
         softnet={0: SoftnetCounts(processed=moved)},
         protocols={"Tcp.RetransSegs": moved} if number % 5 == 0 else {"Udp.InErrors": 1},
+        irqs={24 + number % 2: {number % 3: moved}},
+        queues={f"rx-{number % 2}": QueueCounts(moved, 3)},
+        statistics={"drops": moved} if number % 4 == 0 else {},
     )
 
 
@@ -60,3 +63,15 @@ def test_without_a_live_report_every_sample_stays() -> None:
     for each in samples:
         kept.add(each)
     assert kept.all() == samples
+
+
+def test_what_was_watched_is_summed_as_well() -> None:
+    kept, samples = KeptSamples(), [sample(number, number) for number in range(60)]
+    for each in samples:
+        kept.add(each)
+    kept.fold(0, 1000)
+    (whole,) = kept.all()
+    assert whole.queues["rx-0"] == QueueCounts(sum(range(0, 60, 2)), 90)
+    assert sum(whole.irqs[25].values()) == sum(range(1, 60, 2))
+    assert whole.irqs[24][0] == sum(range(0, 60, 6))
+    assert whole.statistics == {"drops": sum(range(0, 60, 4))}
