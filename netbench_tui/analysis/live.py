@@ -17,13 +17,15 @@ LONGEST_SILENCE = 2.0
 
 @dataclass(frozen=True, slots=True)
 class CpuLoad:
-    """One CPU's load, per cent of its time. `user` includes nice, `softirq` includes hard interrupts."""
+    """One CPU's load, per cent of its time. `user` includes nice, `softirq` includes hard interrupts, which `irq` has
+    apart."""
 
     busy: float
     user: float
     system: float
     softirq: float
     steal: float
+    irq: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,5 +133,5 @@ def _load(ticks: CpuTicks) -> CpuLoad | None:
     total = ticks.total
     if total <= 0:
         return None
-    parts = (ticks.busy, ticks.user + ticks.nice, ticks.system, ticks.softirq + ticks.irq, ticks.steal)
+    parts = (ticks.busy, ticks.user + ticks.nice, ticks.system, ticks.softirq + ticks.irq, ticks.steal, ticks.irq)
     return CpuLoad(*(100 * part / total for part in parts))

@@ -118,6 +118,8 @@ class SoftnetTotals(NamedTuple):
     processed: float = 0.0
     dropped: float = 0.0
     squeezed: float = 0.0
+    steered: float = 0.0
+    limited: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,11 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from netbench_tui import __version__
+from netbench_tui.cli.settings_arguments import add_settings_verbs
 from netbench_tui.errors import UsageError
 from netbench_tui.model.preset import parse_size
 
-VERBS = ("connect", "lab", "run", "history", "show", "presets")
+VERBS = ("connect", "lab", "run", "history", "show", "presets", "inspect", "get", "set", "diff", "restore")
 # Options of the program itself that take a value, so that the first word can be found behind them.
 VALUED = ("-F", "--ssh-config", "--history", "--theme", "--python")
 EXAMPLES = """\
@@ -22,6 +23,8 @@ examples:
   netbench-tui lab                      the workbench on two namespaces of this machine
   netbench-tui run quick-tcp --lab      a run without a screen
   netbench-tui show latest --json       everything that is known of the last run
+  netbench-tui inspect alpha            all of a host that decides its network performance
+  netbench-tui set alpha eth1 tso=off   changes it, and puts it back at the end
 """
 
 
@@ -33,7 +36,8 @@ class _Parser(argparse.ArgumentParser):
         super().__init__(**how, allow_abbrev=False)
 
     def error(self, message: str) -> NoReturn:
-        raise UsageError(f"{self.prog}: {message}", f"see {self.prog} --help")
+        verb = self.prog.partition(" ")[2]
+        raise UsageError(f"{verb}: {message}" if verb else message, f"see {self.prog} --help")
 
 
 def parse(words: Sequence[str]) -> argparse.Namespace:
@@ -84,6 +88,7 @@ def _parser() -> argparse.ArgumentParser:
     presets = verbs.add_parser("presets", help="list the presets: those shipped, and your own")
     for verb in (history, show, presets):
         _add_json(verb)
+    add_settings_verbs(verbs.add_parser)
     for verb in verbs.choices.values():
         # Behind the verb as well; what is not said there leaves standing what was said before it.
         _add_common(verb, argparse.SUPPRESS)

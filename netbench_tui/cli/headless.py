@@ -96,7 +96,7 @@ def run_preset(name: str, target: Target, arguments: argparse.Namespace, history
         if nics := _nics(arguments):
             progress.follow(engine.choose_path(*nics))
         started = time.time()
-        result = progress.follow(engine.run(preset.name, test))
+        result = progress.follow(engine.run(preset.name, test, preset.settings))
         ended = time.time()
     finally:
         with undisturbed():

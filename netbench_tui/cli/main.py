@@ -17,6 +17,7 @@ from netbench_tui.model.session import HostTarget, LabTarget, PairTarget, Reach,
 DEFAULT_PRESET = "quick-tcp"
 THIS_MACHINE = "local"
 INTERRUPTED_EXIT = 130
+SETTINGS_VERBS = ("inspect", "get", "set", "diff", "restore")
 
 
 def run(words: Sequence[str]) -> int:
@@ -55,6 +56,8 @@ def _dispatch(arguments: argparse.Namespace) -> int:
         from netbench_tui.cli.headless import run_preset
 
         return run_preset(arguments.preset, _run_target(arguments), arguments, history_file(arguments))
+    if arguments.verb in SETTINGS_VERBS:
+        return _settings(arguments)
     target = _lab(arguments) if arguments.verb == "lab" else _pair(arguments.hosts)
     if sys.stdin.isatty() and sys.stderr.isatty():
         from netbench_tui.cli.workbench import open_workbench
@@ -65,6 +68,22 @@ def _dispatch(arguments: argparse.Namespace) -> int:
     from netbench_tui.cli.headless import run_preset
 
     return run_preset(DEFAULT_PRESET, target, arguments, history_file(arguments))
+
+
+def _settings(arguments: argparse.Namespace) -> int:
+    """Each verb's module is imported when it is asked for: the others need not wait for it."""
+    history = history_file(arguments)
+    if arguments.verb == "inspect":
+        from netbench_tui.cli.inspecting import inspect_host as act
+    elif arguments.verb == "get":
+        from netbench_tui.cli.settings_verbs import get_settings as act
+    elif arguments.verb == "diff":
+        from netbench_tui.cli.settings_verbs import diff_hosts as act
+    elif arguments.verb == "set":
+        from netbench_tui.cli.changing import set_settings as act
+    else:
+        from netbench_tui.cli.restoring import restore_changes as act
+    return act(arguments, history)
 
 
 def history_file(arguments: argparse.Namespace) -> Path:

@@ -12,6 +12,7 @@ from netbench_tui.model.units import plain
 
 # One column each, so that tables still line up.
 ASCII_TWINS = {"▲": "^", "▼": "v", "→": ">", "·": "-", "–": "-", "−": "-", "┊": ":", "µ": "u", "…": "~"}
+ASCII_TWINS |= {"←": "<", "↳": ">", "✓": "+", "×": "x", "≠": "!"}
 ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 

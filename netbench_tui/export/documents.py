@@ -12,6 +12,8 @@ run document (`run`, `show`):
     retransmits, mss, generator_figures {...}, generator_notes [...],
     intervals {received, sent}: [{start, end, bytes, retransmits,
     bits_per_second}], seconds since the streams' start, events [{time, role, text}],
+    settings [{role, scope, key, old, asked, now, was_active, active, code, error}]: what the preset asked for during
+        the run and what came of it; asked is null for what moved along,
     outputs [{role, tool, argv, stdout, stderr, exit_code, signal, user_seconds, system_seconds, cpus}] if asked for.
 history document: schema, kind = "history", runs: run documents without hosts, intervals, events and outputs; each has
     sender and receiver, the hosts' names.
@@ -52,6 +54,7 @@ def run_document(
         "generator_notes": list(report.notes),
         "intervals": {"received": _intervals(report.received), "sent": _intervals(report.sent)},
         "events": to_plain(result.events),
+        "settings": to_plain(result.settings),
     }
     if with_outputs:
         document["outputs"] = to_plain(result.outputs)

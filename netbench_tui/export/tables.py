@@ -15,6 +15,7 @@ from netbench_tui.model.cpulist import format_cpu_list
 from netbench_tui.model.host import Role
 from netbench_tui.model.run import Metric, RunResult, TrafficTest
 from netbench_tui.model.session import HostView, RunSummary
+from netbench_tui.model.setting import MACHINE
 
 SIGN = {Role.SENDER: "▲", Role.RECEIVER: "▼"}
 # The order of a table's rows; metrics that are not listed follow in the order they came.
@@ -82,6 +83,8 @@ def run_table(summary: RunSummary, result: RunResult, hosts: Mapping[Role, HostV
     lines = [*_head(summary, result, hosts or {}), ""]
     if result.reason:
         lines += [f"{result.state.value}: {_safe(result.reason)}", *([_safe(result.hint)] if result.hint else []), ""]
+    if settings := _setting_rows(result):
+        lines += [*settings, ""]
     if result.metrics:
         said = {SHARED_CPUS} if _shares_cpus(hosts or {}) else set()
         lines += [*_metric_rows(result.metrics, summary, said), ""]
@@ -159,6 +162,26 @@ def _events(result: RunResult) -> list[tuple[str, str]]:
         sign = f"{SIGN[event.role]} " if event.role else ""
         rows.append((f"┊ {event.time - start:7.2f} s", sign + _safe(event.text)))
     return rows
+
+
+def _setting_rows(result: RunResult) -> list[str]:
+    """What was set for the run: `set  ▲ eth1 ring.rx 512 (was 256)`."""
+    table = []
+    for outcome in result.settings:
+        scope = "" if outcome.scope == MACHINE else f"{_safe(outcome.scope)} "
+        place = f"{SIGN[outcome.role]} {scope}{_safe(outcome.key)}"
+        if outcome.code:
+            words = f"{_safe(outcome.asked or '')}  refused: {_safe(outcome.error)}"
+        elif not outcome.took:
+            now, still = _safe(outcome.active or outcome.now or "absent"), outcome.old == outcome.now
+            was = "" if still else f", was {_safe(outcome.old or 'absent')}"
+            words = f"{_safe(outcome.asked or '')}  (it is {'still ' if still else ''}{now}{was})"
+        else:
+            was = "it was already" if outcome.old == outcome.now else f"was {_safe(outcome.old or 'absent')}"
+            along = ", moved along" if outcome.moved_along else ""
+            words = f"{_safe(outcome.now or 'absent')}  ({was}{along})"
+        table.append(["set", place, words])
+    return _aligned(table, right=()) if table else []
 
 
 def history_table(runs: Sequence[RunSummary]) -> str:

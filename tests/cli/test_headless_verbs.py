@@ -24,7 +24,7 @@ ROW_KEYS = {
 }  # fmt: skip
 RUN_KEYS = ROW_KEYS | {
     "schema", "kind", "generator_version", "hosts", "retransmits", "mss", "generator_figures", "generator_notes",
-    "intervals", "events",
+    "intervals", "events", "settings",
 }  # fmt: skip
 
 
