@@ -1,8 +1,9 @@
 """The Textual application: one screen of four parts, engine events in, keys to the engine. Entry: `run_app`.
 
     identity            who is connected
-    areas               1 Hosts  5 Run  6 History
+    areas               1 Hosts  2 Features ...
     body                the area; made when it is first seen
+    change bar          while a trial runs: when it is put back, and what keeps it
     keys                of the focused panel
 
 The app owns the state (`bench`) and is the only one that talks to the engine. Painting follows data: events wake the
@@ -12,7 +13,7 @@ app at most every REDRAW_SECONDS, and only the area in sight paints.
 import asyncio
 import gc
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from typing import ClassVar, TypeVar
 
@@ -24,14 +25,16 @@ from textual.dom import DOMNode
 from textual.screen import Screen
 
 from netbench_tui.errors import WorkbenchError
+from netbench_tui.model.change import Change
 from netbench_tui.model.host import Role
 from netbench_tui.model.session import RunSummary, Target
-from netbench_tui.tui.actions import bindings
+from netbench_tui.tui.actions import bindings, in_scope
 from netbench_tui.tui.bridge import Bridge, EngineFace, EventsWaiting
+from netbench_tui.tui.changing import ChangeActions, Changing
 from netbench_tui.tui.commands import footer_keys, live_actions, palette_commands
 from netbench_tui.tui.desk import QuestionDesk
 from netbench_tui.tui.frame import CSS, MainScreen, frame
-from netbench_tui.tui.leaving import leave_on_signals
+from netbench_tui.tui.leaving import ask_to_leave, leave_on_signals
 from netbench_tui.tui.look import PALETTES, Look, needs_ascii
 from netbench_tui.tui.quiet import QuietApp
 from netbench_tui.tui.screens.areas import area_of
@@ -40,22 +43,26 @@ from netbench_tui.tui.status import status
 from netbench_tui.tui.themes import palette_of, theme_name, themes
 from netbench_tui.tui.widgets.arranged import Area
 from netbench_tui.tui.widgets.bands import AreaTabs, FooterBand, IdentityBand
+from netbench_tui.tui.widgets.change_bar import ChangeBar
 from netbench_tui.tui.widgets.panel import Panel, Piece
 
 T = TypeVar("T")
 # The screen changes when data came, at most this often: people read no faster, and SSH carries every cell.
 REDRAW_SECONDS = 0.25
+# An overlay that a quick hand opened before the first paint holds that paint back: then the engine is asked without it.
+_LATEST_START_SECONDS = 1.0
 # Runs listed beside the present one on a wide screen.
 _BEFORE = 24
+_STAGED = frozenset(action.name for action in in_scope("staged"))
 _FIELD_HELP = "A host of ~/.ssh/config, user@host:port, or local for this machine. The right arrow takes a suggestion."
 
 
-class WorkbenchApp(QuietApp):
+class WorkbenchApp(ChangeActions, QuietApp):
     """`target` is connected at once when it is given; otherwise the Connect screen waits."""
 
     TITLE = "netbench"
     ENABLE_COMMAND_PALETTE = True
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings("app")]
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("staged"), *bindings("app")]
     CSS = CSS
 
     def __init__(self, engine: EngineFace, target: Target | None = None, theme: str | None = None) -> None:
@@ -63,6 +70,7 @@ class WorkbenchApp(QuietApp):
         super().__init__()
         self.engine = engine
         self.bench = Workbench()
+        self.changing = Changing(self)
         self.before: list[RunSummary] = []
         self.area = "hosts"
         self.look = Look(PALETTES["dark"], needs_ascii(), self.no_color)
@@ -85,10 +93,13 @@ class WorkbenchApp(QuietApp):
         self.set_interval(1.0, self._show_ages)
         self._brought(self.main.query_one(Area))
         self.call_after_refresh(self._after_first_paint)
+        self.set_timer(_LATEST_START_SECONDS, self._after_first_paint)
 
     def _after_first_paint(self) -> None:
         """All that the first screen stands without: from here on the engine is asked. The objects of the start never
         go: a collector that was held back for it need not look at them."""
+        if self._unsubscribe is not None:
+            return
         self._unsubscribe = self.engine.subscribe(self._bridge.deliver)
         self.bench.presets = self.engine.presets()
         self.main.query_one(Area).seen()
@@ -124,6 +135,7 @@ class WorkbenchApp(QuietApp):
         was = (self.bench.connected, self.bench.running)
         for event in self._bridge.drain():
             self.bench.apply(event)
+            self.changing.saw(event)
         connected, running = self.bench.connected, self.bench.running
         if connected and not was[0]:
             await self._arrived()
@@ -149,7 +161,7 @@ class WorkbenchApp(QuietApp):
             self._desk.update(self.bench.questions)
 
     def _show_ages(self) -> None:
-        if self.bench.lost_at:
+        if self.bench.lost_at or self.bench.trial is not None:
             self.paint()
 
     def paint(self) -> None:
@@ -162,8 +174,11 @@ class WorkbenchApp(QuietApp):
             self.main.query_one(IdentityBand).show(
                 views.get(Role.SENDER), views.get(Role.RECEIVER), status(self.look, self.bench)
             )
+            self.main.query_one(ChangeBar).follow(self.bench)
         except NoMatches:
             return
+        for screen in self.screen_stack[1:]:
+            getattr(screen, "update_overlay", lambda: None)()
         area = self.current_area
         if area is not None and area.is_mounted:
             area.update_area()
@@ -256,7 +271,7 @@ class WorkbenchApp(QuietApp):
     def action_help(self) -> None:
         from netbench_tui.tui.screens.choosers import HelpScreen
 
-        text = self.focused.help_text if isinstance(self.focused, Panel) else _FIELD_HELP
+        text = self.focused.help_now if isinstance(self.focused, Panel) else _FIELD_HELP
         self.push_screen(HelpScreen(self.subject()[0] or "netbench", text, live_actions(self.screen)))
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
@@ -324,7 +339,10 @@ class WorkbenchApp(QuietApp):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "run":
             return self.bench.whole and not self.bench.running and self.bench.preset is not None
-        return True
+        return self.changing.can(action) if action in _STAGED else True
+
+    def stage(self, changes: Sequence[Change]) -> None:
+        self.changing.stage(changes)
 
     async def action_run(self) -> None:
         preset = self.bench.preset
@@ -333,7 +351,7 @@ class WorkbenchApp(QuietApp):
         self.bench.trouble = None
         if self.area != "run":
             await self.show_area("run")
-        self.ask(self.engine.run(preset.name, preset.test))
+        self.ask(self.engine.run(preset.name, preset.test, preset.settings))
 
     def stop_run(self) -> None:
         self.ask(self.engine.stop_run())
@@ -353,13 +371,8 @@ class WorkbenchApp(QuietApp):
     # --- leaving -------------------------------------------------------------------------------------------------
 
     def action_leave(self) -> None:
-        """Quits; asks only while a run is in progress."""
-        if not self.bench.running or self.bench.trace is None:
-            self.exit(0)
-            return
-        from netbench_tui.tui.screens.choosers import ConfirmQuit
-
-        self.push_screen(ConfirmQuit(self.bench.trace.name), lambda leave: self.exit(0) if leave else None)
+        """Quits; asks while a run is in progress, and while hosts hold changes of ours."""
+        ask_to_leave(self)
 
     async def action_quit(self) -> None:
         self.action_leave()

@@ -5,7 +5,7 @@
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from typing import Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Protocol, TypeVar, cast
 
 from textual.dom import DOMNode
 
@@ -14,6 +14,9 @@ from netbench_tui.model.session import RunSummary, Target
 from netbench_tui.tui.bridge import EngineFace
 from netbench_tui.tui.look import Look
 from netbench_tui.tui.state import Workbench
+
+if TYPE_CHECKING:
+    from netbench_tui.tui.changing import Changing
 
 T = TypeVar("T")
 
@@ -28,6 +31,8 @@ class Face(Protocol):
     @property
     def engine(self) -> EngineFace: ...
     @property
+    def changing(self) -> "Changing": ...
+    @property
     def before(self) -> Sequence[RunSummary]: ...
 
     def ask(self, future: "Future[T]", done: Callable[[T], None] | None = None) -> None: ...
@@ -39,6 +44,7 @@ class Face(Protocol):
     def choose_preset(self, index: int) -> None: ...
     def stop_run(self) -> None: ...
     def stage(self, changes: Sequence[Change]) -> None: ...
+    def paint(self) -> None: ...
     def refresh_footer(self) -> None: ...
     async def run_from(self, node: DOMNode, action: str) -> None: ...
 

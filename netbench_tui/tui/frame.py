@@ -1,4 +1,4 @@
-"""The frame around every area: the four rows and parts of the screen, and the style of what Textual itself draws.
+"""The frame around every area: the rows and parts of the screen, and the style of what Textual itself draws.
 
 Used by the app alone.
 """
@@ -10,9 +10,11 @@ from textual.widget import Widget
 
 from netbench_tui.tui.face import face
 from netbench_tui.tui.widgets.bands import AreaTabs, FooterBand, IdentityBand
+from netbench_tui.tui.widgets.change_bar import ChangeBar
 
 CSS = """
 #identity, #tabs, #footer { height: 1; }
+#change-bar { height: 1; display: none; }
 #identity, #footer { background: $band; }
 #body { height: 1fr; background: $background; }
 CommandPalette > Vertical { margin-top: 2; max-width: 100; background: $band; }
@@ -25,10 +27,11 @@ CommandPalette LoadingIndicator { display: none; }
 
 
 def frame(first: Widget) -> ComposeResult:
-    """The four parts, top to bottom, with the first area in its place: mounting it later would lay out all twice."""
+    """The parts, top to bottom, with the first area in its place: mounting it later would lay out all twice."""
     yield IdentityBand()
     yield AreaTabs()
     yield Container(first, id="body")
+    yield ChangeBar()
     yield FooterBand()
 
 

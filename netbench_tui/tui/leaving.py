@@ -1,6 +1,7 @@
-"""Ends the workbench from outside: SIGTERM and SIGHUP leave as `q` does, so that the terminal is put back.
+"""How the workbench is left: by hand, asking where something would be lost, and from outside by SIGTERM and SIGHUP,
+which leave as `q` does, so that the terminal is put back.
 
-Used by tui/app.py around the whole run of the screens.
+Used by tui/app.py.
 """
 
 import contextlib
@@ -8,6 +9,48 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from types import FrameType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from netbench_tui.model.change import Restored
+    from netbench_tui.tui.app import WorkbenchApp
+
+
+def ask_to_leave(app: "WorkbenchApp") -> None:
+    """Quits. A run in progress and changes that hosts hold are asked about first, in one dialog each."""
+    from netbench_tui.tui.screens.changes_quit import ConfirmChanges
+    from netbench_tui.tui.screens.choosers import ConfirmQuit
+
+    def after_run(leave: bool | None) -> None:
+        held = app.changing.held
+        if not leave:
+            return
+        if held:
+            app.push_screen(ConfirmChanges(held, set(app.bench.lost_at)), after_changes)
+        else:
+            app.exit(0)
+
+    def after_changes(answer: str | None) -> None:
+        """A lost host cannot be asked: it puts its settings back by itself."""
+        reached = [entry for entry in app.changing.held if entry.role not in app.bench.lost_at]
+        if answer == "keep":
+            app.ask(app.engine.keep(permanent=True), lambda _: app.exit(0))
+        elif answer == "restore" and reached:
+            app.changing.restore(reached, restored)
+        elif answer == "restore":
+            app.exit(0)
+
+    def restored(answers: "tuple[Restored, ...]") -> None:
+        """Leaves if all went back; what a host refused or someone else changed is shown first."""
+        if all(answer.whole for answer in answers):
+            app.exit(0)
+        else:
+            app.action_changes()
+
+    if app.bench.running and app.bench.trace is not None:
+        app.push_screen(ConfirmQuit(app.bench.trace.name), after_run)
+    else:
+        after_run(True)
 
 
 @contextlib.contextmanager

@@ -36,7 +36,7 @@ class HostLoad:
         number = len(chosen)
         if not number:
             return None
-        parts = ("busy", "user", "system", "softirq", "steal")
+        parts = ("busy", "user", "system", "softirq", "steal", "irq")
         return CpuLoad(*(sum(getattr(cpu, part) for cpu in chosen) / number for part in parts))
 
 
@@ -64,6 +64,7 @@ def window_load(samples: Iterable[HostSample], window: Window, view: HostView) -
             cpu.percent(cpu.system),
             cpu.percent(cpu.softirq + cpu.irq),
             cpu.percent(cpu.steal),
+            cpu.percent(cpu.irq),
         )
         for number, cpu in totals.cpus.items()
     }

@@ -114,6 +114,9 @@ _GLYPHS: Mapping[str, tuple[str, str]] = {
     "sender": ("▲", "^"),
     "receiver": ("▼", "v"),
     "changed": ("◆", "#"),
+    "follows": ("↳", "&"),
+    "open": ("▾", "-"),
+    "closed": ("▸", "+"),
     "lint": ("!", "!"),
     "remark": ("·", "-"),
     "passed": ("✓", "+"),
@@ -129,8 +132,15 @@ _GLYPHS: Mapping[str, tuple[str, str]] = {
     "light": ("─", "-"),
     "arrow": ("→", ">"),
     "no_data": ("·", "."),
+    "staged": ("◇", "*"),
+    "differs": ("≠", "!"),
+    "lands": ("▾", "+"),
+    "process": ("•", "a"),
+    "nic": ("▪", "N"),
+    "isolated": ("□", "i"),
+    "tickless": ("◌", "n"),
 }
-_ASCII_SIGNS = str.maketrans({"−": "-", "–": "-", "µ": "u", "±": "~", "→": ">", "·": "-", "…": ".", "↑": "^", "↓": "v"})
+_ASCII_SIGNS = str.maketrans("−–µ±→←·…↑↓", "--u~><-.^v")
 
 
 class Look:

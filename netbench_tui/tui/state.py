@@ -21,6 +21,7 @@ from netbench_tui.tui.staging import Staging
 if TYPE_CHECKING:
     # The Connect screen needs none of these: they are imported with the first sample or run, so that it stands sooner.
     from netbench_tui.analysis.live import RollingHost
+    from netbench_tui.analysis.queue_rates import RollingQueues
     from netbench_tui.tui.loads import HostLoad
     from netbench_tui.tui.trace import RunTrace
 
@@ -69,6 +70,7 @@ class Workbench:
     questions: dict[int, Question] = field(default_factory=dict)
     """What hosts want to know, in the order in which they asked. Answers never stand here."""
     rolling: dict[Role, "RollingHost"] = field(default_factory=dict)
+    queue_rates: dict[Role, "RollingQueues"] = field(default_factory=dict)
     trace: "RunTrace | None" = None
     settings: dict[Role, HostSettings] = field(default_factory=dict)
     queues: dict[Role, QueueMap] = field(default_factory=dict)
@@ -151,7 +153,8 @@ class Workbench:
                 self.queues[role] = queues
             case events.ChangesApplied(applied=applied):
                 self.applied = applied
-                self.trial = applied if applied.kind is ChangeKind.TRIAL and not applied.undone else None
+                stands = not applied.undone and any(not outcome.code for outcome in applied.outcomes)
+                self.trial = applied if applied.kind is ChangeKind.TRIAL and stands else None
                 self.restored.clear()
             case events.ChangesKept():
                 self.trial = None
@@ -185,13 +188,17 @@ class Workbench:
                 self.connected = self.connecting = False
                 for held in (self.lost_at, self.retries, self.returned, self.steps, self.failures):
                     held.clear()
+                self.staged.clear()
+                self.applied, self.trial, self.journal = None, None, ()
 
     def _sample(self, role: Role, sample: HostSample) -> None:
         if role not in self.rolling:
             from netbench_tui.analysis.live import RollingHost
+            from netbench_tui.analysis.queue_rates import RollingQueues
 
-            self.rolling[role] = RollingHost()
+            self.rolling[role], self.queue_rates[role] = RollingHost(), RollingQueues()
         self.rolling[role].add(sample)
+        self.queue_rates[role].add(sample)
         if self.trace is not None and self.trace.running:
             self.trace.add_sample(role, sample)
 
@@ -211,7 +218,7 @@ class Workbench:
         self.target, self.warning = event.target, event.warning
         self.views = {Role.SENDER: event.sender, Role.RECEIVER: event.receiver}
         self.connected, self.connecting, self.trouble = True, False, None
-        for held in (self.lost_at, self.retries, self.returned, self.failures, self.rolling):
+        for held in (self.lost_at, self.retries, self.returned, self.failures, self.rolling, self.queue_rates):
             held.clear()
         for known in (self.settings, self.queues, self.staged, self.restored):
             known.clear()

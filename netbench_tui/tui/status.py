@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from netbench_tui.model.host import Clock, Privilege, Role
 from netbench_tui.model.session import HostView
 from netbench_tui.model.units import fixed
+from netbench_tui.tui.changing import held_entries
 from netbench_tui.tui.look import Look
 from netbench_tui.tui.state import Workbench
 from netbench_tui.tui.widgets.panel import Piece
@@ -30,7 +31,7 @@ def status(look: Look, bench: Workbench) -> Sequence[Pieces]:
     run: Pieces = ()
     if bench.running and bench.trace is not None:
         run = (("   ", "dim"), (look.glyph("chosen"), "accent"), (f" {bench.trace.name}", "strong"))
-    rights = _rights(look, bench)
+    rights = (*_rights(look, bench), *_changed(look, bench))
     trips = _trips(look, bench, clocks=False)
     return [
         (*rights, *_trips(look, bench, clocks=True), *run),
@@ -77,6 +78,12 @@ def _rights(look: Look, bench: Workbench) -> Pieces:
         marks = "".join(f"{look.mark(view.role)} " for view in limited) if len(limited) == 1 else ""
         return ((f"{look.glyph('lint')} {marks}{Privilege.NONE.value}", "bad"),)
     return ((", ".join(dict.fromkeys(view.privilege.value for view in bench.views.values())), "dim"),)
+
+
+def _changed(look: Look, bench: Workbench) -> Pieces:
+    """How many settings differ by our doing from how the session found them."""
+    number = len(held_entries(bench.journal))
+    return (("  ", "dim"), (f"{look.glyph('changed')} {number} changed", "strong")) if number else ()
 
 
 def _trips(look: Look, bench: Workbench, clocks: bool) -> Pieces:

@@ -1,12 +1,15 @@
 """An engine made of paper for the screens: it answers at once, or drives a lively run for a person to look at."""
 
+import importlib.util
 import math
 import random
+import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,8 +19,9 @@ from netbench_tui.engine import events
 from netbench_tui.errors import AgentDied, WorkbenchError
 from netbench_tui.model.host import Address, Clock, Cpu, HostFacts, Nic, NumaNode, Privilege, Role, Tool
 from netbench_tui.model.preset import Preset
+from netbench_tui.model.preset_settings import PresetSetting
 from netbench_tui.model.run import Interval, RunEvent, RunResult, RunState, TrafficReport, TrafficTest
-from netbench_tui.model.sample import CpuTicks, HostSample, NicCounts
+from netbench_tui.model.sample import CpuTicks, HostSample, NicCounts, QueueCounts
 from netbench_tui.model.session import (
     HostTarget,
     HostView,
@@ -29,6 +33,23 @@ from netbench_tui.model.session import (
     StoredRun,
     Target,
 )
+from netbench_tui.model.setting import QueueMap
+
+
+def beside(name: str) -> Any:
+    """A module beside this one: test folders are no packages."""
+    spec = importlib.util.spec_from_file_location(f"tui_{name}", Path(__file__).with_name(f"{name}.py"))
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+paper_settings = beside("paper_settings")
+PaperChanges: Any = paper_settings.PaperChanges
+make_settings, make_queue_map = paper_settings.make_settings, paper_settings.make_queue_map
+with_values = paper_settings.with_values
 
 
 def answered(value: Any = None, error: Exception | None = None) -> "Future[Any]":
@@ -40,19 +61,27 @@ def answered(value: Any = None, error: Exception | None = None) -> "Future[Any]"
     return future
 
 
-def make_cpus(nodes: int = 2, caches: int = 3, cores: int = 4, threads: int = 2) -> tuple[Cpu, ...]:
-    """CPUs numbered as Linux does: first threads of all cores, then second threads."""
+def make_cpus(
+    nodes: int = 2, caches: int = 3, cores: int = 4, threads: int = 2, sockets: int | None = None
+) -> tuple[Cpu, ...]:
+    """CPUs numbered as Linux does: first threads of all cores, then second threads. A socket a node unless told;
+    `nodes=8, sockets=2` is two sockets of four nodes each."""
     made, whole = [], nodes * caches * cores
+    per_socket = max(1, nodes // (sockets or nodes))
     for sibling in range(threads):
         for core in range(whole):
             node, cache = core // (caches * cores), core // cores
-            made.append(Cpu(sibling * whole + core, True, node, node, core % (caches * cores), cache, sibling))
+            socket = node // per_socket
+            number = core % (caches * cores * per_socket)
+            made.append(Cpu(sibling * whole + core, True, node, socket, number, cache, sibling))
     return tuple(made)
 
 
 def make_facts(name: str, cpus: tuple[Cpu, ...] | None = None, **changes: Any) -> HostFacts:
     cpus = make_cpus() if cpus is None else cpus
     members = {node: tuple(c.index for c in cpus if c.node == node) for node in sorted({c.node or 0 for c in cpus})}
+    sockets = {c.node or 0: c.socket for c in cpus}
+    far = {a: tuple(10 if a == b else 12 if sockets[a] == sockets[b] else 32 for b in members) for a in members}
     nic = Nic(
         "ens2f0np0", 4, "mlx5_core", "26.41.1000", "0000:41:00.0", "02:00:00:00:00:01", 1500, "up", 100_000, "full",
         0 if name == "alpha" else 1, 16, 16, "physical",
@@ -60,7 +89,7 @@ def make_facts(name: str, cpus: tuple[Cpu, ...] | None = None, **changes: Any) -
     facts = HostFacts(
         name=name, kernel="6.12.48+deb13-amd64", distribution="Debian GNU/Linux 13 (trixie)", machine="x86_64",
         product="PowerEdge R7525", cpu_model="AMD EPYC 7413 24-Core Processor", uid=0, python="3.13.5",
-        cpus=cpus, nodes=tuple(NumaNode(n, held, 131_000_000) for n, held in members.items()), nics=(nic,),
+        cpus=cpus, nodes=tuple(NumaNode(n, held, 131_000_000, far[n]) for n, held in members.items()), nics=(nic,),
         tools=(Tool("iperf3", "/usr/bin/iperf3"), Tool("ethtool", "/usr/sbin/ethtool")),
         notes=("microcode: permission denied",) if name == "beta" else (),
     )  # fmt: skip
@@ -96,8 +125,11 @@ def make_view(role: Role, facts: HostFacts | None = None, **changes: Any) -> Hos
     return replace(view, **changes)
 
 
-def make_sample(view: HostView, at: float, level: float, span: float = 0.1, seed: int = 0) -> HostSample:
-    """A sample in which the CPUs of the NIC's node are busy by `level` (0..1), each in its own measure."""
+def make_sample(
+    view: HostView, at: float, level: float, span: float = 0.1, seed: int = 0, watched: QueueMap | None = None
+) -> HostSample:
+    """A sample in which the CPUs of the NIC's node are busy by `level` (0..1), each in its own measure. `watched` adds
+    what its queues and IRQs did, the first queues more than the last."""
     nic, ticks = view.nic, max(1, round(span * 100))
     cpus = {}
     for cpu in view.facts.cpus:
@@ -109,7 +141,26 @@ def make_sample(view: HostView, at: float, level: float, span: float = 0.1, seed
         cpus[cpu.index] = CpuTicks(system=busy - soft, softirq=soft, idle=ticks - busy)
     moved = round(level * 7.3e9 * span)
     counts = NicCounts(rx_bytes=moved, rx_packets=moved // 1514, tx_bytes=moved, tx_packets=moved // 1514)
-    return HostSample(at, span, cpus=cpus, nics={view.data_nic: counts}, protocols={"Tcp.RetransSegs": seed % 23 == 7})
+    irqs, queues = _of_queues(watched, moved) if watched is not None else ({}, {})
+    statistics = {"rx_packets": moved // 1514, "rx_discards_phy": seed % 11 == 3} if watched is not None else {}
+    return HostSample(
+        at, span, cpus=cpus, nics={view.data_nic: counts}, protocols={"Tcp.RetransSegs": seed % 23 == 7},
+        irqs=irqs, queues=queues, statistics=statistics,
+    )  # fmt: skip
+
+
+def _of_queues(watched: QueueMap, moved: int) -> tuple[dict[int, dict[int, int]], dict[str, QueueCounts]]:
+    irqs: dict[int, dict[int, int]] = {}
+    queues: dict[str, QueueCounts] = {}
+    whole = sum(1 / (1 + queue.index) for queue in watched.of_kind("rx")) or 1.0
+    for queue in watched.queues:
+        size = int(moved / (1 + queue.index) / whole)
+        irq = watched.irq(queue.irq)
+        if size >= 1514:
+            queues[queue.name] = QueueCounts(size // 1514, size)
+        if irq is not None and irq.effective and size >= 1514:
+            irqs.setdefault(irq.number, {})[irq.effective[0]] = size // 1514 // 20 + 1
+    return irqs, queues
 
 
 def level_at(second: float, seconds: float) -> float:
@@ -118,7 +169,7 @@ def level_at(second: float, seconds: float) -> float:
     return min(1.0, 0.62 + second * 1.5) * 0.93 + noise if second < 0.62 * seconds else 0.58 + noise
 
 
-class FakeEngine:
+class FakeEngine(PaperChanges):  # type: ignore[misc]
     """The engine's face. `lively` runs in threads at true speed; otherwise a test calls `deliver` itself."""
 
     def __init__(self, lively: bool = False) -> None:
@@ -136,6 +187,7 @@ class FakeEngine:
         self.silent: set[Role] = set()
         self._stop = threading.Event()
         self._closed = threading.Event()
+        self.begin_changes()
 
     def subscribe(self, deliver: Callable[[events.Event], None]) -> Callable[[], None]:
         self.deliver = deliver
@@ -184,8 +236,8 @@ class FakeEngine:
         self.deliver(events.PairConnected(pair(), self.views[Role.SENDER], self.views[Role.RECEIVER], warning))
         return answered()
 
-    def run(self, preset: str, test: TrafficTest) -> "Future[RunResult]":
-        self.calls.append(("run", preset, test))
+    def run(self, preset: str, test: TrafficTest, settings: Sequence[PresetSetting] = ()) -> "Future[RunResult]":
+        self.calls.append(("run", preset, test, *settings))
         if self.fail_run is not None:
             return answered(error=self.fail_run)
         future: Future[RunResult] = Future()
@@ -228,8 +280,11 @@ class FakeEngine:
             tick += 1
             level = self.level if hasattr(self, "level") else 0.02
             for role in set(Role) - self.silent:
-                sample = make_sample(self.views[role], time.monotonic(), level, seed=tick)
+                watched = self.queue_maps.get(role) if self.watched[0] else None
+                sample = make_sample(self.views[role], time.monotonic(), level, seed=tick, watched=watched)
                 self.deliver(events.SampleTaken(role, sample))
+            if self.deadline is not None and time.monotonic() >= self.deadline:
+                self.end_trial()
 
     def _run(self, preset: str, test: TrafficTest, future: "Future[RunResult]") -> None:
         self._stop.clear()
@@ -306,8 +361,6 @@ def screen_text(app: Any) -> str:
 @pytest.fixture
 def fake() -> Any:
     """This module, for its makers: `fake.FakeEngine()`, `fake.make_view(role)`, `fake.make_stored(7)` ..."""
-    import sys
-
     return sys.modules[__name__]
 
 

@@ -12,7 +12,7 @@ from textual.screen import ModalScreen
 
 from netbench_tui.model.preset import Preset
 from netbench_tui.tui.actions import Action, bindings
-from netbench_tui.tui.screens.run_texts import describe
+from netbench_tui.tui.screens.run_texts import describe_preset
 from netbench_tui.tui.widgets.line import Line, cut
 from netbench_tui.tui.widgets.panel import Panel
 from netbench_tui.tui.widgets.rows import RowList
@@ -39,7 +39,7 @@ class PresetList(RowList[Preset]):
     def paint_item(self, item: Preset, line: Line, row: int, paper: str) -> None:
         look = self.look
         line.put(2, cut(item.name, 22), look.style("strong" if paper != "background" else "text", paper))
-        column = line.put(26, cut(describe(item.test), line.width - 28), look.style("text", paper)) + 3
+        column = line.put(26, cut(describe_preset(item), line.width - 28), look.style("text", paper)) + 3
         about = item.title if item.title != item.name else ""
         line.put(column, cut(about, line.width - column - 1), look.style("dim", paper))
 

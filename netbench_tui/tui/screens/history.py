@@ -197,7 +197,7 @@ class HistoryArea(Area):
     def action_filter(self) -> None:
         self.filtering = True
         self.arrange_again()
-        self.query_one(Input).focus()
+        self.screen.set_focus(self.query_one(Input))  # at once: the next letter is the filter's
 
     def action_back(self) -> None:
         if self.opened is not None:

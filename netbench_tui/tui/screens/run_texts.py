@@ -1,10 +1,14 @@
 """What the Run view says, from the state alone: chart data, titles, notes, the run line, the side. No widgets."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from netbench_tui.analysis.lints import line_goodput, lints
+from netbench_tui.engine.marks import short
 from netbench_tui.model.host import Role
+from netbench_tui.model.outcome import Outcome
+from netbench_tui.model.preset import Preset
+from netbench_tui.model.preset_settings import PresetSetting
 from netbench_tui.model.run import RunState, TrafficTest
 from netbench_tui.model.session import HostView
 from netbench_tui.model.units import fixed, gbits, minutes, size
@@ -39,6 +43,15 @@ def describe(test: TrafficTest) -> str:
     """`TCP/IPv4, 1 stream, 128 KiB, 5 s`."""
     streams = "1 stream" if test.streams == 1 else f"{test.streams} streams"
     return f"{test.protocol.upper()}/IPv{test.ip_version}, {streams}, {size(test.message_bytes)}, {test.seconds:g} s"
+
+
+def describe_preset(preset: Preset) -> str:
+    """What it sends, and how many settings it asks for: `TCP/IPv4, 1 stream, 128 KiB, 5 s, 2 settings`."""
+    return ", ".join(filter(None, (describe(preset.test), count_settings(len(preset.settings)))))
+
+
+def count_settings(number: int) -> str:
+    return f"{number} setting{'' if number == 1 else 's'}" if number else ""
 
 
 def limit_gbits(views: Mapping[Role, HostView], test: TrafficTest) -> float | None:
@@ -180,7 +193,7 @@ def run_line(bench: Workbench, trace: RunTrace | None) -> RunLineData:
     preset = bench.preset
     if preset is None:
         return RunLineData(name="no presets found")
-    return RunLineData(name=preset.name, pieces=((describe(preset.test), "dim"),), right=_next(bench))
+    return RunLineData(name=preset.name, pieces=((describe_preset(preset), "dim"),), right=_next(bench))
 
 
 def _next(bench: Workbench) -> tuple[Piece, ...]:
@@ -208,7 +221,8 @@ def details(look: Look, bench: Workbench, trace: RunTrace | None) -> list[Fact]:
     if trace is None:
         preset = bench.preset
         rows = [fact("preset", preset.name if preset else ""), fact("", preset.title if preset else "", ink="dim")]
-        return [*rows, fact("traffic", describe(preset.test) if preset else "")]
+        rows.append(fact("traffic", describe(preset.test) if preset else ""))
+        return [*rows, *(_wish(look, setting) for setting in (preset.settings if preset else ()))]
     report = trace.result.report if trace.result else None
     rows = [fact("preset", trace.preset), fact("traffic", describe(trace.test))]
     rows.append(fact("generator", f"{trace.generator} {report.version if report else ''}".strip()))
@@ -218,6 +232,7 @@ def details(look: Look, bench: Workbench, trace: RunTrace | None) -> list[Fact]:
             address = view.addresses.get(trace.test.ip_version, "")
             host: Piece = (f"{look.mark(role)} {view.name}", look.hue(role))
             rows.append(Fact(role.value, (host, (f"  {view.data_nic}  ", "dim"), (address, "text"))))
+    rows += _set(look, trace.result.settings if trace.result else ())
     if report is not None and report.mss:
         rows.append(fact("MSS", str(report.mss), "B"))
     if trace.wall_time is not None:
@@ -226,6 +241,26 @@ def details(look: Look, bench: Workbench, trace: RunTrace | None) -> list[Fact]:
     if clocks:
         rows.append(fact("clocks", "  ".join(f"{look.mark(r)} ±{1000 * c.error:.2f} ms" for r, c in clocks)))
     return rows
+
+
+def _wish(look: Look, setting: PresetSetting) -> Fact:
+    return _setting(look, [role for role in Role if setting.is_for(role)], f"{setting.key} {setting.value}")
+
+
+def _set(look: Look, outcomes: Iterable[Outcome]) -> list[Fact]:
+    """What was set for a run; several features of one short name, and the same on both hosts, are one row."""
+    found: dict[str, dict[Role, None]] = {}
+    for outcome in outcomes:
+        if not outcome.moved_along:
+            came = " refused" if outcome.code else "" if outcome.took else f", it is {outcome.active or outcome.now}"
+            found.setdefault(f"{short(outcome.key)} {outcome.asked}{came}", {})[outcome.role] = None
+    return [_setting(look, roles, words) for words, roles in found.items()]
+
+
+def _setting(look: Look, roles: Iterable[Role], words: str) -> Fact:
+    """The marks of the hosts, then what is set there while the run lasts."""
+    marks: list[Piece] = [(f"{look.mark(role)} ", look.hue(role)) for role in roles]
+    return Fact("set", (*marks, (words, "text")))
 
 
 def events_of(look: Look, trace: RunTrace | None) -> list[Fact]:

@@ -60,7 +60,9 @@ class Arranged(Widget):
             regions = self.regions(width, height)
             for child in self.children:
                 child.display = child.id in regions
-        self.refresh(layout=True)
+        # A widget that wants a new layout makes its ancestors forget how they were arranged, but not itself.
+        for child in self.children[:1]:
+            child.refresh(layout=True)
 
     def on_resize(self) -> None:
         width, height = self.size

@@ -98,7 +98,7 @@ class HeatPanel(Panel):
 
     def _title(self, plan: HeatPlan) -> Line:
         assert self.view is not None
-        nic = self.view.nic
+        nic = self.view.carrier
         place = "NIC's node unknown" if nic is None or nic.node is None else f"NIC on node {nic.node}"
         remark = self.note or f"{self.role.value}, {place}"
         if plan.fold is not Fold.CPU:
@@ -128,7 +128,7 @@ class HeatPanel(Panel):
 
     def _label(self, lines: list[Line], block: NodeBlock, position: int, left: int) -> None:
         assert self.view is not None
-        nic = self.view.nic
+        nic = self.view.carrier
         here = nic is not None and nic.node is not None and nic.node == block.index
         name = "cpus" if block.index is None else f"node {block.index}"
         line, ink = lines[block.row], self.look.style("strong" if here else "dim")

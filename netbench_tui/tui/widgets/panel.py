@@ -48,6 +48,11 @@ class Panel(Widget):
         """The palette name for the panel's name; a host's panel keeps the host's."""
         return "accent"
 
+    @property
+    def help_now(self) -> str:
+        """What help says; a panel whose rows have each their own words gives those of the chosen one first."""
+        return self.help_text
+
     def paint(self, width: int, height: int) -> Sequence[Line]:
         """The panel's rows, top to bottom; missing rows are blank, further rows are cut off."""
         raise NotImplementedError
