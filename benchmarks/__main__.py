@@ -8,12 +8,14 @@ import json
 import random
 import sys
 
-from benchmarks import agent_cost, builtin, first_paint, overhead, report, watching
+from benchmarks import agent_cost, builtin, first_paint, frames, inspecting, overhead, report, watching
 from benchmarks.plan import BenchmarkFailed, Plan
 from netbench_tui.errors import WorkbenchError
 
 # In the order of their running: what waits for a quiet machine first.
-BENCHMARKS = {module.NAME: module.run for module in (watching, agent_cost, first_paint, overhead, builtin)}
+BENCHMARKS = {
+    module.NAME: module.run for module in (watching, agent_cost, first_paint, inspecting, frames, overhead, builtin)
+}
 # Signed ranks need 8 pairs; t needs 2.
 FEWEST_PAIRS = 2
 

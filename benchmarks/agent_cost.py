@@ -1,4 +1,8 @@
-"""What the agent costs its host: CPU and bytes while it samples at 10 Hz, and memory against a bare Python."""
+"""What the agent costs its host: CPU and bytes while it samples at 10 Hz, and memory against a bare Python.
+
+It watches a NIC's queues and interrupts meanwhile, as during runs: the lab's, and this machine's own, which may have
+interrupts and is only read.
+"""
 
 import asyncio
 import contextlib
@@ -15,7 +19,7 @@ from netbench_tui.hosts.connection import HostConnection
 from netbench_tui.hosts.lab.lab import Lab, LabHost
 from netbench_tui.hosts.local import LocalTransport
 from netbench_tui.hosts.transport import Channel
-from netbench_tui.model.host import Role
+from netbench_tui.model.host import HostFacts, Role
 from netbench_tui.model.session import LabTarget, Reach
 
 NAME = "agent"
@@ -46,10 +50,13 @@ class CountedChannel:
 
 
 class CountedTransport(LocalTransport):
-    """The way into a lab host, with every byte counted."""
+    """The way into a lab host, or to this machine where none is given, with every byte counted."""
 
-    def __init__(self, host: LabHost) -> None:
-        super().__init__(host.name, Reach.LAB, host.enter)
+    def __init__(self, host: LabHost | None) -> None:
+        if host is None:
+            super().__init__("this machine")
+        else:
+            super().__init__(host.name, Reach.LAB, host.enter)
         self.channels: list[CountedChannel] = []
 
     async def open(self, argv: Sequence[str]) -> Channel:
@@ -59,9 +66,10 @@ class CountedTransport(LocalTransport):
 
 
 class Watched:
-    """An agent on the lab's sender, sampling at 10 Hz."""
+    """An agent sampling at 10 Hz and watching a NIC, on a lab host or on this machine."""
 
-    def __init__(self, host: LabHost) -> None:
+    def __init__(self, host: LabHost | None) -> None:
+        self.nic = ""
         self.ticks = 0
         self.warm = asyncio.Event()
         """Set after a second of ticks."""
@@ -76,6 +84,8 @@ class Watched:
     async def start(self) -> None:
         await self.connection.connect(lambda step: None)
         await self.connection.sample(HERTZ)
+        self.nic = richest_nic(self.connection.facts)
+        await self.connection.watch(self.nic)
 
     @property
     def pid(self) -> int:
@@ -87,13 +97,20 @@ class Watched:
 
 
 @contextlib.asynccontextmanager
-async def _watched(lab: Lab) -> AsyncIterator[Watched]:
-    agent = Watched(lab.hosts[Role.SENDER])
+async def _watched(host: LabHost | None) -> AsyncIterator[Watched]:
+    agent = Watched(host)
     try:
         await agent.start()
         yield agent
     finally:
         await agent.connection.close()
+
+
+def richest_nic(facts: HostFacts) -> str:
+    """The NIC that has most to tell: a physical one, else a virtual one, else the loopback."""
+    order = ("physical", "virtual")
+    found = sorted(facts.nics, key=lambda nic: order.index(nic.kind) if nic.kind in order else len(order))
+    return found[0].name if found else "lo"
 
 
 def cpu_seconds(pid: int) -> float:
@@ -127,13 +144,13 @@ async def _memory(plan: Plan, lab: Lab) -> dict[str, list[float]]:
     """VmRSS in MB: of agents that have inspected and sampled, and of Pythons that do nothing."""
     values: dict[str, list[float]] = {"bare Python": [], "agent": []}
     for arm in plan.order(NAME, STARTS, tuple(values)):
-        size = await (_agent_size(lab) if arm == "agent" else _bare_size())
+        size = await (_agent_size(lab.hosts[Role.SENDER]) if arm == "agent" else _bare_size())
         values[arm].append(size / 1e6)
     return values
 
 
-async def _agent_size(lab: Lab) -> int:
-    async with _watched(lab) as agent:
+async def _agent_size(host: LabHost) -> int:
+    async with _watched(host) as agent:
         async with asyncio.timeout(10):
             await agent.warm.wait()
         return resident_bytes(agent.pid)
@@ -154,13 +171,15 @@ async def _measure(plan: Plan) -> list[Finding]:
     windows = plan.count(WINDOWS)
     async with await Lab.start(LabTarget()) as lab:
         memory = await _memory(plan, lab)
-        async with _watched(lab) as agent:
+        async with _watched(lab.hosts[Role.SENDER]) as agent:
             idle, _ = await _windows(agent, windows)
             traffic = asyncio.create_task(iperf3.throughput(lab, round(windows * WINDOW_SECONDS) + 3))
             await asyncio.sleep(1)
             busy, sizes = await _windows(agent, windows)
             await traffic
-    return _findings(memory, {"idle host": idle, "beside iperf3": busy}, sizes)
+    async with _watched(None) as agent:
+        own, _ = await _windows(agent, windows)
+    return _findings(memory, {"idle host": idle, "beside iperf3": busy, f"this machine's {agent.nic}": own}, sizes)
 
 
 def _findings(memory: dict[str, list[float]], cpu: dict[str, list[float]], sizes: list[float]) -> list[Finding]:

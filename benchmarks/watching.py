@@ -1,7 +1,8 @@
 """Does watching disturb? iperf3's own throughput with the workbench watching both hosts, against nobody there.
 
-With: an agent on each host sampling at 10 Hz, the samples read, put on the time line and written to a history. The
-agents are started before each such run and ended after it, so that without them really nothing of ours runs.
+With: an agent on each host sampling at 10 Hz, its NIC's queues and interrupts too, as during runs; the samples read,
+put on the time line and written to a history. The agents are started before each such run and ended after it, so that
+without them really nothing of ours runs.
 """
 
 import asyncio
@@ -67,6 +68,7 @@ class Watch:
         self._run = await asyncio.wrap_future(begun)
         for host in self.hosts.values():
             await host.sample(HERTZ)
+            await host.watch(next(nic.name for nic in host.facts.nics if nic.kind != "loopback"))
         return self
 
     async def __aexit__(self, *trouble: object) -> None:
