@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 TEST_PACKAGES := openssh-server sudo iperf3 ethtool tmux iproute2
 # The emulated hosts boot this machine's Debian: python3 there is Debian's own.
-RIG_PACKAGES := $(TEST_PACKAGES) qemu-system-x86 busybox-static cpio kmod numactl python3 irqbalance
+RIG_PACKAGES := $(TEST_PACKAGES) qemu-system-x86 busybox-static cpio kmod numactl python3
 
 .PHONY: run test test-rig check format bench screenshots clean packages rig-packages
 
@@ -78,4 +78,4 @@ packages:
 	$(call install_for,sshd sudo iperf3 ethtool tmux ip,$(TEST_PACKAGES))
 
 rig-packages:
-	$(call install_for,sshd sudo iperf3 ethtool ip qemu-system-x86_64 busybox cpio depmod numactl irqbalance,$(RIG_PACKAGES))
+	$(call install_for,sshd sudo iperf3 ethtool ip qemu-system-x86_64 busybox cpio depmod numactl,$(RIG_PACKAGES))

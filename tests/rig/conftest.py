@@ -73,4 +73,4 @@ def role(request: pytest.FixtureRequest) -> Role:
 
 @pytest.fixture
 def guest(pair: Rig, role: Role) -> Guest:
-    return pair.alpha if role is Role.SENDER else pair.beta
+    return pair.guest(role)

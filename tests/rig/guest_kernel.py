@@ -1,5 +1,5 @@
 """What the emulated hosts boot: Debian's own kernel, unpacked, and an initial RAM disk that makes this machine's root
-file system theirs. Used by rig.py.
+file system theirs; and other packages that they have and this machine need not. Used by rig.py.
 
 Both are kept in a cache folder from one test run to the next; deleting the folder is always safe.
 """
@@ -13,7 +13,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-PACKAGE = "linux-image-amd64"
+KERNEL = "linux-image-amd64"
 # What the guest needs before it sees the root file system; the rest it loads from there.
 MODULES = ("virtio_pci", "9p", "9pnet_virtio", "overlay")
 APPLETS = ("sh", "mount", "insmod", "switch_root", "mkdir")
@@ -44,9 +44,7 @@ class GuestKernel:
 
 def prepare(cache: Path, start: Path) -> GuestKernel:
     """Downloads and unpacks the kernel unless it is there; `start` is the script that the guest runs as its first."""
-    unpacked = cache / "kernel"
-    if not list(unpacked.glob("boot/vmlinuz-*")):
-        _unpack(cache, unpacked)
+    unpacked = package(cache, KERNEL)
     (image,) = unpacked.glob("boot/vmlinuz-*")
     version = image.name.removeprefix("vmlinuz-")
     if not (unpacked / "lib/modules" / version / "modules.dep").exists():
@@ -56,23 +54,43 @@ def prepare(cache: Path, start: Path) -> GuestKernel:
     return GuestKernel(version, image, ramdisk, unpacked)
 
 
-def _unpack(cache: Path, unpacked: Path) -> None:
-    """Into a folder beside it first: a download that is cut off must not look whole."""
-    cache.mkdir(parents=True, exist_ok=True)
+def package(cache: Path, name: str) -> Path:
+    """The folder of an unpacked Debian package, which is not installed: the kernel is not this machine's, and an
+    irqbalance that was installed would start and move this machine's own interrupts."""
+    unpacked = cache / name
+    if not unpacked.is_dir():
+        cache.mkdir(parents=True, exist_ok=True)
+        _unpack(cache, _newest(name), unpacked)
+    return unpacked
+
+
+def _newest(name: str) -> str:
+    """The package that a mere pointer such as linux-image-amd64 depends on, or the package itself."""
+    listing = _apt("apt-cache", "depends", name)
+    if not listing:  # no list of packages was ever fetched here, or it was thrown away
+        _apt("apt-get", "update", "-qq")
+        listing = _apt("apt-cache", "depends", name)
+    assert listing, f"apt knows no {name}"
+    found = re.search(r"Depends: (linux-image-\S+)", listing)
+    return found[1] if found else name
+
+
+def _apt(*words: str, folder: Path | None = None) -> str:
     environment = os.environ | {"LC_ALL": "C", "DEBIAN_FRONTEND": "noninteractive"}
-    listing = subprocess.run(
-        ["apt-cache", "depends", PACKAGE], capture_output=True, text=True, env=environment, check=True
-    )
-    found = re.search(r"Depends: (linux-image-\S+)", listing.stdout)
-    assert found, f"apt knows no {PACKAGE}: {listing.stdout}{listing.stderr}"
-    with tempfile.TemporaryDirectory(dir=cache) as folder:
+    done = subprocess.run(words, capture_output=True, text=True, env=environment, cwd=folder)
+    return done.stdout if done.returncode == 0 else ""
+
+
+def _unpack(cache: Path, name: str, unpacked: Path) -> None:
+    """Into a folder beside it first: a download that is cut off must not look whole."""
+    with tempfile.TemporaryDirectory(dir=cache) as made:
+        folder = Path(made)
         # As root apt would become its own user, who may not write here.
-        words = ["apt-get", "download", "-qq", "-o", "APT::Sandbox::User=root", found[1]]
-        subprocess.run(words, cwd=folder, env=environment, check=True)
-        (package,) = Path(folder).glob("*.deb")
-        subprocess.run(["dpkg-deb", "-x", package, f"{folder}/unpacked"], check=True)
-        shutil.rmtree(unpacked, ignore_errors=True)
-        Path(folder, "unpacked").rename(unpacked)
+        _apt("apt-get", "download", "-qq", "-o", "APT::Sandbox::User=root", name, folder=folder)
+        files = list(folder.glob("*.deb"))
+        assert files, f"{name} cannot be downloaded: try apt-get update"
+        subprocess.run(["dpkg-deb", "-x", files[0], folder / "unpacked"], check=True)
+        (folder / "unpacked").rename(unpacked)
 
 
 def _make_ramdisk(unpacked: Path, version: str, start: Path, ramdisk: Path) -> None:

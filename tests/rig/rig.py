@@ -1,8 +1,8 @@
 """Two emulated hosts with NUMA nodes, NIC queues and IRQs, joined by a link that reaches nothing else.
 
-alpha (10.88.0.1, fd88::1) and beta (10.88.0.2, fd88::2) are QEMU guests without hardware help. Their data NIC is `nic0`;
-with two sockets it sits on NUMA node 1. Their root file system is this machine's, read-only under a RAM overlay: what
-is installed here is installed there. SSH as root answers on a loopback port each, through `mgmt`.
+alpha (10.88.0.1, fd88::1) and beta (10.88.0.2, fd88::2) are QEMU guests without hardware help. Their data NIC is
+`nic0`; with two sockets it sits on NUMA node 1. Their root file system is this machine's, read-only under an overlay:
+what is installed here is installed there. SSH as root answers on a loopback port each, through `mgmt`.
 
 The taps and the bridge live in a network namespace that has no name: it goes with the last descriptor, and the
 guests go with this process. Figures of throughput are emulated: function is tested here, and large effects.
@@ -25,8 +25,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from guest_kernel import GuestKernel, prepare
+from guest_kernel import GuestKernel, package, prepare
 from pyroute2 import IPRoute
+
+from netbench_tui.model.host import Role
 
 NAMES = ("alpha", "beta")
 PROGRAMS = (
@@ -62,6 +64,7 @@ mount -t tmpfs tmpfs /dev/shm
 rm -f /root/.bashrc /root/.profile /root/.bash_profile /root/.bash_login
 hostname "$(word rigname)"
 mkdir -p /lib/modules
+ln -sf {irqbalance} /usr/sbin/irqbalance
 ln -sfn {kernel}/lib/modules/$(uname -r) /lib/modules/$(uname -r)
 for module in virtio_net vmxnet3 e1000e e1000 8021q sch_fq; do modprobe $module; done
 named() {{
@@ -132,9 +135,12 @@ class Guest:
         """What a command prints on the guest; `via` reaches it over the data link, from the other guest."""
         command = " ".join(shlex.quote(word) for word in words)
         if via is not None:
-            options = "-i /run/key -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR"
-            return via.ssh("sh", "-c", f"ssh {options} root@{self.address} {shlex.quote(command)}", check=check)
-        argv = ["ssh", "-F", str(self.folder / "ssh_config"), self.name, command]
+            others = "-i /run/key -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR"
+            return via.ssh("sh", "-c", f"ssh {others} root@{self.address} {shlex.quote(command)}", check=check)
+        # One login serves all commands: an emulated one takes a second.
+        shared = [f"ControlPath={self.folder}/{self.name}.line", "ControlMaster=auto", "ControlPersist=yes"]
+        options = [word for option in shared for word in ("-o", option)]
+        argv = ["ssh", "-F", str(self.folder / "ssh_config"), *options, self.name, command]
         done = subprocess.run(argv, capture_output=True, timeout=120)
         text = done.stdout.decode(errors="surrogateescape")
         if check and done.returncode:
@@ -180,6 +186,9 @@ class Rig:
     def guests(self) -> tuple[Guest, Guest]:
         return self.alpha, self.beta
 
+    def guest(self, role: Role) -> Guest:
+        return self.alpha if role is Role.SENDER else self.beta
+
 
 def missing_programs() -> list[str]:
     return [name for name in PROGRAMS if not shutil.which(name, path=os.environ["PATH"] + ":/usr/sbin:/sbin")]
@@ -190,7 +199,8 @@ def rig(folder: Path, cache: Path, nics: tuple[str, str], cpus: int = 4, sockets
     """Boots both hosts and ends them. `folder` is empty and this rig's own."""
     start = folder / "start.sh"
     kernel = prepare(cache, start)
-    start.write_text(START.format(folder=folder, kernel=kernel.modules))
+    balancer = package(cache, "irqbalance") / "usr/sbin/irqbalance"
+    start.write_text(START.format(folder=folder, kernel=kernel.modules, irqbalance=balancer))
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / "key"], check=True)
     ports = _free_ports(2)
     guests = [Guest(name, i, nics[i - 1], ports[i - 1], folder) for i, name in enumerate(NAMES, 1)]
@@ -327,6 +337,10 @@ def _write_configuration(made: Rig, keys: dict[str, str]) -> None:
 
 def _end(made: Rig) -> None:
     for guest in made.guests:
+        line = made.folder / f"{guest.name}.line"
+        if line.exists():
+            words = ["ssh", "-O", "exit", "-o", f"ControlPath={line}", guest.name]
+            subprocess.run(words, capture_output=True, timeout=30)
         if guest.process is not None:
             guest.process.kill()
             guest.process.wait()

@@ -1,5 +1,7 @@
 """What the workbench shows of an emulated host is what the host's own tools say at that moment."""
 
+import re
+
 import pytest
 import tools_say
 from rig import Guest, Rig, poll
@@ -96,14 +98,12 @@ def test_topology(workbench: Engine, guest: Guest, role: Role) -> None:
 def test_interrupts(workbench: Engine, guest: Guest, role: Role) -> None:
     before = tools_say.interrupts(guest)
     shown = {irq.number: irq for irq in workbench.interrupts(role).result(SECONDS)}
-    after = tools_say.interrupts(guest)
+    after, affinities = tools_say.interrupts(guest), tools_say.affinities(guest)
     for number, (action, counts) in before.items():
         assert action in ",".join(shown[number].actions)
         assert sum(counts) <= (shown[number].count or 0) <= sum(after[number][1])
-        wanted = guest.read(f"/proc/irq/{number}/smp_affinity_list").strip()
-        assert shown[number].wanted == tools_say.cpu_list(wanted)
-        effective = guest.read(f"/proc/irq/{number}/effective_affinity_list").strip()
-        assert shown[number].effective == tools_say.cpu_list(effective)
+        assert shown[number].wanted == affinities[number]["smp"]
+        assert shown[number].effective == affinities[number]["effective"]
 
 
 EXPECTED_ACTIONS = {
@@ -116,7 +116,7 @@ EXPECTED_ACTIONS = {
 
 def test_queue_to_irq_to_cpu(pair: Rig, workbench: Engine, guest: Guest, role: Role) -> None:
     shown = workbench.read_queues(role, "nic0").result(SECONDS)
-    told = tools_say.interrupts(guest)
+    told, affinities = tools_say.interrupts(guest), tools_say.affinities(guest)
     queues = guest.ssh("ls", "/sys/class/net/nic0/queues").split()
     assert sorted(queue.name for queue in shown.queues) == sorted(queues)
     device = guest.ssh("readlink", "-f", "/sys/class/net/nic0/device").strip().rpartition("virtio")[2]
@@ -125,17 +125,32 @@ def test_queue_to_irq_to_cpu(pair: Rig, workbench: Engine, guest: Guest, role: R
         assert queue.irq is not None and told[queue.irq][0] == action, queue
         irq = shown.irq(queue.irq)
         assert irq is not None
-        assert irq.effective == tools_say.cpu_list(guest.read(f"/proc/irq/{queue.irq}/effective_affinity_list"))
+        assert irq.effective == affinities[queue.irq]["effective"]
     facts = workbench.inspect(role).result(SECONDS)
     nic = facts.nic("nic0")
     # With one socket nothing says where the bus is; e1000 hangs on a bus without a node.
     assert nic is not None and nic.node == (1 if guest.nic in ("virtio", "vmxnet3") else None)
 
 
+def test_which_kernel_interface_told(workbench: Engine, guest: Guest, role: Role) -> None:
+    """Debian's kernel is older than the netdev family: queues are found in sysfs, their interrupts by name or line."""
+    has_netdev = re.search(r"Name: netdev$", guest.ssh("genl", "ctrl", "list"), re.M) is not None
+    for without in ((), ("netdev",), ("netlink", "netdev", "ioctl")):
+        shown = workbench.read_queues(role, "nic0", without=without).result(SECONDS)
+        netdev = has_netdev and not without
+        assert shown.paths["nic0: queues"] == ("netdev" if netdev else "sysfs")
+        by = {queue.irq_by for queue in shown.queues}
+        assert by <= ({"netdev"} if netdev else {"name", "line"}), shown
+        assert netdev or not any(queue.napi for queue in shown.queues)
+    settings = workbench.read_settings(role, ("nic0",), True, ("netlink", "ioctl")).result(SECONDS)
+    assert not settings.get("nic0", "ring.rx") and not any(s.group == "feature" for s in settings.of("nic0"))
+    assert settings.get("nic0", "mtu") and settings.get("nic0", "queue.rx-0.rps_cpus")
+
+
 def test_rates_of_queues_and_interrupts_and_the_statistics_of_the_driver(
     pair: Rig, workbench: Engine, guest: Guest, role: Role
 ) -> None:
-    names = set(tools_say.pairs(guest, "-S"))
+    names = tools_say.statistics(guest)
     other = pair.beta if role is Role.SENDER else pair.alpha
     seen: list[HostSample] = []
 
@@ -152,6 +167,6 @@ def test_rates_of_queues_and_interrupts_and_the_statistics_of_the_driver(
         workbench.watch(False).result(SECONDS)
         leave()
     assert set().union(*(s.statistics for s in seen)) <= names
-    shown = workbench.read_queues(role).result(SECONDS)
+    shown = workbench.read_queues(role, "nic0").result(SECONDS)
     assert set().union(*(s.irqs for s in seen)) <= {irq.number for irq in shown.irqs}
     assert set().union(*(s.queues for s in seen)) <= {queue.name for queue in shown.queues}

@@ -1,9 +1,9 @@
 """What ethtool, lscpu, numactl and /proc/interrupts say, as plain Python values. Used by this folder's tests.
 
-`everything(guest)` is the text of all of them that settings may move, to be compared byte for byte.
+The NIC is nic0 where none is named. `everything(guest)` is the text of all of them that settings may move, to be
+compared byte for byte.
 """
 
-import json
 import re
 
 from rig import Guest
@@ -22,22 +22,24 @@ OLD_NAMES = {
     "ntuple-filters": "rx-ntuple-filter",
     "receive-hashing": "rx-hashing",
 }
+# One process for many files: an emulated host starts a hundred in a minute.
 STATE = """\
-for flag in -k -g -l -c -a -x; do ethtool $flag nic0 2>&1; done
-ip -o link show nic0 | sed 's/ qlen/\\n&/'
-tc qdisc show dev nic0
-for file in /sys/class/net/nic0/queues/*/* /sys/class/net/nic0/threaded /sys/class/net/nic0/gro_flush_timeout \\
-  /sys/class/net/nic0/napi_defer_hard_irqs /proc/irq/*/smp_affinity_list; do
-  case $file in *traffic_class|*inflight|*hold_time|*/limit) ;; *) [ -f $file ] && echo $file $(cat $file 2>&1);; esac
-done
-sysctl -a 2>/dev/null | grep -E '^net\\.(core|ipv4\\.(tcp|udp))' | grep -v -E 'tcp_fastopen_key'
+for try in $(seq 25); do [ "$(cat "/sys/class/net/$1/operstate")" = down ] && sleep 0.2 || break; done
+for flag in -k -g -l -c -a -x; do ethtool $flag "$1" 2>&1; done
+ip -o link show dev "$1"
+tc qdisc show dev "$1"
+cd "/sys/class/net/$1"
+grep -s '' mtu tx_queue_len threaded gro_flush_timeout napi_defer_hard_irqs queues/*/rps_* queues/*/xps_* \\
+  queues/*/byte_queue_limits/limit_m* /proc/irq/*/smp_affinity_list
+cd /proc/sys/net
+grep -s '' core/* ipv4/tcp_* ipv4/udp_*
 """
 
 
-def features(guest: Guest) -> dict[str, tuple[str, bool, bool]]:
+def features(guest: Guest, nic: str = "nic0") -> dict[str, tuple[str, bool, bool]]:
     """{kernel's name: (on or off, fixed, wanted otherwise)} of `ethtool -k`; rows that only sum up are left out."""
     found = {}
-    for line in guest.ssh("ethtool", "-k", "nic0").splitlines()[1:]:
+    for line in guest.ssh("ethtool", "-k", nic).splitlines()[1:]:
         name, _, rest = line.strip().partition(": ")
         name = OLD_NAMES.get(name, name)
         if name:
@@ -63,6 +65,19 @@ def pairs(guest: Guest, flag: str) -> dict[str, str]:
     text = guest.ssh("ethtool", flag, "nic0", check=False)
     found = re.findall(r"^\s*(.+?):[ \t]+(.*?)[ \t]*$", text, re.M)
     return {key: value for key, value in found if value != "n/a"}
+
+
+def statistics(guest: Guest) -> set[str]:
+    """The names of `ethtool -S`, those that vmxnet3 sets in below a queue's heading with it, repeats numbered."""
+    found: set[str] = set()
+    heading = ""
+    for blanks, name, value in re.findall(r"^     ( *)(\S.*?): (\d+)$", guest.ssh("ethtool", "-S", "nic0"), re.M):
+        whole = f"{heading}: {name}" if blanks and heading else name
+        if name.endswith(" Queue#"):
+            heading = f"{name} {value}"
+            whole = heading
+        found.add(next(each for each in (whole, *(f"{whole} ({n})" for n in range(2, 99))) if each not in found))
+    return found
 
 
 def indirection(guest: Guest) -> tuple[int, ...]:
@@ -97,13 +112,18 @@ def interrupts(guest: Guest) -> dict[int, tuple[str, list[int]]]:
     return {int(w[0][:-1]): (w[-1], list(map(int, w[1 : count + 1]))) for w in rows if w[0][:-1].isdigit()}
 
 
-def links(guest: Guest) -> list[dict[str, object]]:
-    return list(json.loads(guest.ssh("ip", "-j", "addr")))
+def affinities(guest: Guest) -> dict[int, dict[str, tuple[int, ...]]]:
+    """{IRQ: {`smp` or `effective`: CPUs}} of /proc/irq."""
+    text = guest.ssh("bash", "-c", "grep -s '' /proc/irq/*/*_affinity_list")
+    found: dict[int, dict[str, tuple[int, ...]]] = {}
+    for number, kind, cpus in re.findall(r"/proc/irq/(\d+)/(smp|effective)_affinity_list:(.*)", text):
+        found.setdefault(int(number), {})[kind] = cpu_list(cpus)
+    return found
 
 
-def everything(guest: Guest) -> str:
+def everything(guest: Guest, nic: str = "nic0") -> str:
     """All that a change of ours may move, as the tools and files show it."""
-    return guest.ssh("bash", "-c", STATE)
+    return guest.ssh("bash", "-c", STATE, "state", nic)
 
 
 def cpu_list(text: str) -> tuple[int, ...]:
