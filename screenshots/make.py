@@ -26,10 +26,41 @@ class Shot:
     columns: int = 120
     rows: int = 40
     background: str = DARK
+    leave: tuple[str, ...] = ("q",)
 
 
 def _hosts(terminal: Terminal) -> None:
     terminal.wait_for("The path between them")
+
+
+def _features(terminal: Terminal) -> None:
+    """A toggle staged, with what will move along, and nothing written."""
+    _hosts(terminal)
+    terminal.press("2")
+    terminal.wait_for("Checksums")
+    terminal.press("/")
+    terminal.wait_for("part of a name")
+    terminal.press(*"tx-tcp-segmentation", "Enter")
+    terminal.wait_for("1 of")
+    terminal.press("Space")
+    terminal.wait_for("nothing written yet")
+    terminal.press("Escape")
+    terminal.wait_for("Receive aggregation")
+
+
+def _queues(terminal: Terminal) -> None:
+    """During a run."""
+    _hosts(terminal)
+    terminal.press("5", "r")
+    terminal.wait_for("now")
+    terminal.press("3")
+    terminal.wait_for("from the wire")
+
+
+def _topology(terminal: Terminal) -> None:
+    _hosts(terminal)
+    terminal.press("4")
+    terminal.wait_for("Placement")
 
 
 def _run(terminal: Terminal) -> None:
@@ -54,6 +85,9 @@ LAB = ("lab",)
 SHOTS = (
     Shot("connect", (), _connect),
     Shot("hosts", LAB, _hosts),
+    Shot("features", LAB, _features),
+    Shot("queues", LAB, _queues, leave=("q", "y")),
+    Shot("topology", LAB, _topology),
     Shot("run", LAB, _run),
     Shot("run-light", ("--theme", "light", *LAB), _run, background=LIGHT),
     Shot("run-80x24", LAB, _run, 80, 24),
@@ -71,7 +105,7 @@ def take(shot: Shot) -> Path:
         try:
             shot.steps(terminal)
             picture = svg(terminal.cells(), shot.background)
-            terminal.press("q")
+            terminal.press(*shot.leave)
             terminal.wait_for_end()
         finally:
             terminal.close()
