@@ -88,8 +88,11 @@ class WorkbenchApp(ChangeActions, QuietApp):
     def compose(self) -> ComposeResult:
         yield from frame(area_of(self.area, connected=False)[1]())
 
-    def on_mount(self) -> None:
+    def on_load(self) -> None:
+        """Before the first paint: a signal that comes right after it must find the way out."""
         self._own_loop = asyncio.get_running_loop()
+
+    def on_mount(self) -> None:
         self.set_interval(1.0, self._show_ages)
         self._brought(self.main.query_one(Area))
         self.call_after_refresh(self._after_first_paint)

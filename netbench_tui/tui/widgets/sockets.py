@@ -218,7 +218,8 @@ class SocketsPanel(Panel):
         line, cpus = lines[box.row], frozenset(box.node.cpus)
         end = left + box.width
         if cpus and box.width >= NARROWEST_NODE:
-            end = line.put_right(end - 2, f"{percent(self.placed.busy(cpus)):>3}", self.look.style("text"))
+            words = self.look.words(f"{percent(self.placed.busy(cpus)):>3}")
+            end = line.put_right(end - 2, words, self.look.style("text"))
             line.put(left + box.width - 1, "%", self.look.style("faint"))
         in_use = self.placed.holds_nic(box.node) or not cpus.isdisjoint(self.placed.irq_cpus | self.placed.process_cpus)
         name = self.look.words(cut(box.node.name, box.width))

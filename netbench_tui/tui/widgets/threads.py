@@ -96,7 +96,7 @@ class ThreadList(RowList[ThreadRow]):
     def paint_item(self, item: ThreadRow, line: Line, row: int, paper: str) -> None:
         look, quiet = self.look, self.look.style("dim", paper)
         line.put_right(_CPU, str(item.cpu.index), look.style("strong", paper))
-        line.put_right(_CORE, ABSENT if item.cpu.core is None else str(item.cpu.core), quiet)
+        line.put_right(_CORE, look.words(ABSENT) if item.cpu.core is None else str(item.cpu.core), quiet)
         siblings = format_cpu_list(item.siblings)
         line.put_right(_SIBLING, look.words(cut(ABSENT if siblings == NONE else siblings, 9)), quiet)
         for name, end in self._shares:
