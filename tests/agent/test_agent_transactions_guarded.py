@@ -105,6 +105,60 @@ def test_old_reports_make_room_and_broken_ones_go(monkeypatch: pytest.MonkeyPatc
     assert not (tmp_path / "r").exists()
 
 
+def test_a_trial_that_ends_while_nothing_can_be_written_is_not_taken_for_our_doing(bench: Bench) -> None:
+    """The guardian holds no plan then, so that it need not wait for us."""
+    bench.apply("channels.combined=2")
+    bench.apply("queue.rx-1.irq_affinity=1-2")
+    bench.apply("queue.rx-1.irq_affinity=0", kind="trial", seconds=10)
+    begin = bench.transactions._may_begin
+
+    def begin_and_let_the_trial_end(entries: list[dict[str, Any]]) -> bool:
+        begun = begin([dict(entry, **({"deadline": 0.0} if "deadline" in entry else {})) for entry in entries])
+        deadline = time.monotonic() + 5
+        while bench.driver.cpus[1] != "1-2" and time.monotonic() < deadline:
+            time.sleep(0.001)
+        return begun
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bench.transactions, "_may_begin", begin_and_let_the_trial_end)
+        answer = bench.apply("queue.rx-4.irq_affinity=1-2", on_refusal="undo")
+    assert [(row["key"], row["code"]) for row in answer["outcomes"]] == [("queue.rx-4.irq_affinity", "ENOENT")]
+    assert bench.driver.cpus[1] == "1-2" and bench.held()["queue.rx-1.irq_affinity"] == ("1", "1-2")
+    bench.restore()
+    assert bench.driver.state() == bench.found
+
+
+def test_what_a_trials_end_moves_goes_back_even_if_the_agent_ends_before_it_hears_of_it(
+    bench: Bench, guardians: list[threading.Thread]
+) -> None:
+    bench.apply("channels.combined=2")
+    bench.apply("channels.combined=6", kind="trial", seconds=10)
+    bench.restore("queue.rx-2.irq_affinity", "queue.rx-3.irq_affinity")
+    assert "queue.rx-2.irq_affinity" not in bench.held()
+    entries = bench.transactions.undo.all()
+    bench.transactions.guard.hold(
+        [dict(entry, **({"deadline": 0.0} if "deadline" in entry else {})) for entry in entries]
+    )
+    deadline = time.monotonic() + 5
+    while bench.driver.channels != 2:
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+    bench.transactions.guard._let_go()
+    guardians[0].join(5)
+    assert bench.driver.state() == bench.found
+    (report,) = bench.transactions.reports({})["reports"]
+    assert {entry["state"] for entry in report["entries"]} == {"restored"}
+
+
+def test_a_queue_that_comes_back_is_not_given_the_value_of_its_absence(bench: Bench) -> None:
+    bench.apply("queue.rx-3.irq_affinity=1-2")
+    bench.apply("channels.combined=2")
+    bench.apply("channels.combined=4")
+    assert bench.driver.cpus[3] == DEFAULT_CPUS and not [line for line in bench.driver.log if line.endswith("=None")]
+    bench.restore()
+    assert bench.driver.state() == bench.found
+
+
 @pytest.mark.parametrize("seed", range(40))
 def test_whatever_was_done_it_comes_back_to_how_it_was(
     bench: Bench, guardians: list[threading.Thread], seed: int

@@ -127,7 +127,7 @@ class Transaction(object):
             for entry in self.undo.all()
             if place_of(entry) not in self.asked and "moved" not in entry
         ]
-        stood = [item for item in stood if value_of(self.before.get(item[0])) == item[1]]
+        stood = [item for item in stood if item[1] is not None and value_of(self.before.get(item[0])) == item[1]]
         now = self.survey.look() if stood else {}
         for place, value in sorted(stood, key=lambda item: self.registry.kind_of(*item[0]).RANK):
             if place in now and now[place]["value"] != value:
@@ -138,6 +138,8 @@ class Transaction(object):
 
     def undo_all(self):
         """Back to how it was before this transaction, whatever it had come to."""
+        if not self.written:
+            return
         now = self.survey.look()
         moved = [
             dict(
@@ -154,7 +156,8 @@ class Transaction(object):
                 self.problems.setdefault(place, ("EIO", "could not be undone: %s" % told["note"]))
 
     def look_again(self):
-        self.after = self.survey.look()
+        """What moved while nothing was written was not our doing: the guardian may have ended a trial meanwhile."""
+        self.after = self.survey.look() if self.written else dict(self.before)
         for place in self.before:
             if place not in self.after and self.survey.unread(place):
                 self.after[place] = self.before[place]

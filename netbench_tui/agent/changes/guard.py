@@ -20,11 +20,11 @@ SILENT = "the guardian that would undo the changes does not answer"
 
 
 class Guard(object):
-    """`held()` gives the entries that a new guardian has to hold; `on_restored(message)` hears what one put back."""
+    """`undo` is the list whose entries a new guardian has to hold; `on_restored(message)` hears what one put back."""
 
-    def __init__(self, reactor, registry, make_context, held, on_restored):
+    def __init__(self, reactor, registry, make_context, undo, on_restored):
         self.reactor, self.registry, self.make_context = reactor, registry, make_context
-        self.held, self.on_restored = held, on_restored
+        self.undo, self.on_restored = undo, on_restored
         self.link = None
         self.pid = None
         self.silence = guardian.SILENCE_SECONDS
@@ -77,7 +77,8 @@ class Guard(object):
         """The guardian's answer; None if it is gone."""
         self.asked += 1
         self.renewed = time.monotonic()
-        message = {"list": entries, "number": self.asked, "silence": self.silence, "seen": self.seen}
+        message = {"list": entries, "born": sorted(self.undo.born), "number": self.asked, "silence": self.silence}
+        message["seen"] = self.seen
         try:
             if self.link is not None:
                 self.link.settimeout(ANSWER_SECONDS)
@@ -136,7 +137,7 @@ class Guard(object):
     def _replace(self):
         """Its end, while there is something to hold, was none of its own doing."""
         try:
-            if self.link is None and self.held():
-                self.hold(self.held())
+            if self.link is None and self.undo.all():
+                self.hold(self.undo.all())
         except OSError:
             self.reactor.after(AGAIN_SECONDS, self._replace)

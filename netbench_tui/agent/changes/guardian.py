@@ -2,10 +2,10 @@
 
 It outlives the agent, its SSH session and their signals. It hears the agent through a socket, one JSON object a line:
 
-    {"list": [entry], "number": k, "silence": s, "seen": n}   hold exactly these (undo_list.py), answered
-                                                              {"re": k, "held": true}; false if something was put
-                                                              back that the agent has not `seen`
-    {"alive": true}                                           the lease is renewed
+    {"list": [entry], "born": [place], "number": k, "silence": s, "seen": n}
+                      hold exactly these (undo_list.py), answered {"re": k, "held": true}; false if something was put
+                      back that the agent has not `seen`
+    {"alive": true}   the lease is renewed
 
 and says {"pid": n} first, and {"restored": why, "entries": [result], "moved": [[scope, key, before, now]], "all": bool}
 when it put something back: everything after the agent's end or silence, a trial at its deadline. An empty list lets it
@@ -110,6 +110,7 @@ class Guardian(object):
         self.undo.clear()
         for entry in message["list"]:
             self.undo.put(entry)
+        self.undo.born = {(scope, key) for scope, key in message["born"]}
         self._say({"re": message["number"], "held": True})
         self.ended = not self.undo.entries
 
@@ -119,7 +120,7 @@ class Guardian(object):
         if over:
             results, moved = self._put_back(over, to_kept=True)
             self.undo.settle(results)
-            self.undo.follow(moved, new=False)
+            self.undo.follow(moved)
             self.told += 1
             self._say({"restored": "the trial ended", "entries": results, "moved": moved, "all": False})
 

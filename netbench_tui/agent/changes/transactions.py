@@ -40,7 +40,7 @@ class Transactions(object):
         self.make_context = make_context
         self.undo = UndoList()
         self.put_back = set()
-        self.guard = Guard(reactor, registry, lambda: make_context({}), self.undo.all, self._restored)
+        self.guard = Guard(reactor, registry, lambda: make_context({}), self.undo, self._restored)
 
     def renew(self):
         """The workbench has been heard."""

@@ -79,16 +79,16 @@ class UndoList(object):
             else:
                 del self.entries[place]
 
-    def follow(self, moved, new=True):
+    def follow(self, moved):
         """What others were moved to by putting something back is our doing as well; rows [scope, key, before, now].
-        With `new`, those that were not held are from now on."""
+        Those that were not held are from now on."""
         for scope, key, before, now in moved:
             place = scope, key
             entry = self.entries.get(place)
             if entry is None and before is None:
                 self.born.add(place)
             elif entry is None:
-                if new and place not in self.born:
+                if place not in self.born:
                     self.put({"scope": scope, "key": key, "found": before, "ours": now, "kind": LEASE, "moved": True})
             elif now == entry["found"]:
                 del self.entries[place]
