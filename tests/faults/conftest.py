@@ -165,8 +165,7 @@ def far_benches(
     yield get
     for bench in made:
         bench.engine.close()
-    # An agent whose link was cut without a word lives until its patience ends, half a minute later.
-    poll(lambda: not far_pair.leftovers(), "nothing is left on the hosts", 45)
+    poll(lambda: not far_pair.leftovers(), "nothing is left on the hosts", 10)
 
 
 @pytest.fixture
